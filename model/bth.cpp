@@ -13,6 +13,8 @@ constexpr std::uint8_t kUdp = 17;
 constexpr std::uint16_t kRocePort = 4791;
 constexpr std::uint16_t kIpv4 = 0x0800;
 constexpr std::uint16_t kIpv6 = 0x86DD;
+constexpr std::uint16_t kVlan = 0x8100;
+constexpr std::size_t kTagBytes = 4;
 
 struct Name {
   std::string_view name;
@@ -67,21 +69,28 @@ std::uint32_t big(std::span<const std::uint8_t> frame, std::size_t at, std::size
   return value;
 }
 
-/// EtherType, when the whole smallest IP header of that type is there; otherwise 0.
-std::uint16_t ip_type(std::span<const std::uint8_t> frame) {
-  if (frame.size() < kIp) return 0;
-  const auto type = static_cast<std::uint16_t>(big(frame, kIp - 2, 2));
-  if (type == kIpv4 && frame.size() >= kIp + 20 && frame[kIp] >> 4 == 4) return type;
-  if (type == kIpv6 && frame.size() >= kIp + 40 && frame[kIp] >> 4 == 6) return type;
-  return 0;
+struct IpHeader {
+  std::size_t at;
+  bool ipv6;
+};
+
+/// The IP header behind the Ethernet header and at most one VLAN tag, when the whole smallest one of its type is there.
+std::optional<IpHeader> find_ip(std::span<const std::uint8_t> frame) {
+  if (frame.size() < kIp) return std::nullopt;
+  const bool tagged = frame.size() >= kIp + kTagBytes && big(frame, kIp - 2, 2) == kVlan;
+  const std::size_t at = kIp + (tagged ? kTagBytes : 0);
+  const std::uint32_t type = big(frame, at - 2, 2);
+  if (type == kIpv4 && frame.size() >= at + 20 && frame[at] >> 4 == 4) return IpHeader{at, false};
+  if (type == kIpv6 && frame.size() >= at + 40 && frame[at] >> 4 == 6) return IpHeader{at, true};
+  return std::nullopt;
 }
 
 }  // namespace
 
 std::optional<RocePacket> find_roce_packet(std::span<const std::uint8_t> frame) {
-  const std::uint16_t type = ip_type(frame);
-  if (type == 0 || frame[kIp + (type == kIpv4 ? 9 : 6)] != kUdp) return std::nullopt;
-  const std::size_t udp = kIp + (type == kIpv4 ? 4u * (frame[kIp] & 15u) : 40u);
+  const auto ip = find_ip(frame);
+  if (!ip || frame[ip->at + (ip->ipv6 ? 6 : 9)] != kUdp) return std::nullopt;
+  const std::size_t udp = ip->at + (ip->ipv6 ? 40u : 4u * (frame[ip->at] & 15u));
   const std::size_t bth = udp + kUdpBytes;
   if (frame.size() < bth + kBthBytes || big(frame, udp + 2, 2) != kRocePort) return std::nullopt;
   return RocePacket{frame[bth], big(frame, bth + 5, 3), big(frame, bth + 9, 3)};
@@ -100,23 +109,22 @@ std::vector<std::string> opcode_names() {
 }
 
 bool mark_congestion(std::span<std::uint8_t> frame, bool only_capable) {
-  const std::uint16_t type = ip_type(frame);
-  if (type == 0) return false;
-  const bool ipv4 = type == kIpv4;
+  const auto ip = find_ip(frame);
+  if (!ip) return false;
+  const std::span<std::uint8_t> header = frame.subspan(ip->at);
   // Traffic class: the second byte of IPv4; the low half of the first byte and the high half of the second of IPv6.
-  std::uint8_t& byte = frame[kIp + 1];
-  const int shift = ipv4 ? 0 : 4;
-  if (only_capable && (byte >> shift & 3) == 0) return false;
-  byte = static_cast<std::uint8_t>(byte | 3 << shift);
-  if (!ipv4) return true;
-  const std::size_t header = 4u * (frame[kIp] & 15u);
-  if (header < 20 || frame.size() < kIp + header) return true;  // no header whose checksum could be right
-  frame[kIp + 10] = frame[kIp + 11] = 0;
+  const int shift = ip->ipv6 ? 4 : 0;
+  if (only_capable && (header[1] >> shift & 3) == 0) return false;
+  header[1] = static_cast<std::uint8_t>(header[1] | 3 << shift);
+  if (ip->ipv6) return true;
+  const std::size_t bytes = 4u * (header[0] & 15u);
+  if (bytes < 20 || header.size() < bytes) return true;  // no header whose checksum could be right
+  header[10] = header[11] = 0;
   std::uint32_t sum = 0;
-  for (std::size_t i = 0; i < header; i += 2) sum += big(frame, kIp + i, 2);
+  for (std::size_t i = 0; i < bytes; i += 2) sum += big(header, i, 2);
   while (sum >> 16 != 0) sum = (sum & 0xFFFF) + (sum >> 16);
-  frame[kIp + 10] = static_cast<std::uint8_t>(~sum >> 8);
-  frame[kIp + 11] = static_cast<std::uint8_t>(~sum);
+  header[10] = static_cast<std::uint8_t>(~sum >> 8);
+  header[11] = static_cast<std::uint8_t>(~sum);
   return true;
 }
 

@@ -18,7 +18,8 @@ struct RocePacket {
   std::uint32_t psn{};
 };
 
-/// The packet in an Ethernet frame; empty when it is no RoCEv2 packet (UDP destination port 4791 over IPv4 or IPv6).
+/// The packet in an Ethernet frame; empty when it is no RoCEv2 packet (UDP destination port 4791 over IPv4 or IPv6,
+/// behind one VLAN tag or none).
 [[nodiscard]] std::optional<RocePacket> find_roce_packet(std::span<const std::uint8_t> frame);
 
 /// BTH opcode by its name in table 38 of the specification, written as in rdma-core: RC_SEND_ONLY, RC_RDMA_WRITE_FIRST,

@@ -44,13 +44,13 @@ REQUESTS = "SendFirst SendMiddle SendLast SendLastImmediate SendOnly SendOnlyImm
 OPCODES = [*REQUESTS, *"""ReadRequest ReadResponseFirst ReadResponseMiddle ReadResponseLast ReadResponseOnly Acknowledge AtomicAcknowledge CompareSwap
   FetchAdd SendLastInvalidate SendOnlyInvalidate""".split(), *("Uc" + one for one in REQUESTS), "UdSendOnly", "UdSendOnlyImmediate"]
 PACKET_FIELDS = """bytes ack_req solicited length msn immediate pad qp pkey qkey source_qp ipv6 traffic_class hop_limit flow_label source_port dest_port
-  udp_checksum mig_req tver fecn becn""".split()
+  udp_checksum mig_req tver fecn becn tag vlan pcp dei""".split()
 SYNDROMES = ["Ack", "NakPsn", "NakInvalidRequest", "NakRemoteAccess", "NakRemoteOperational"]
 STATES = ["RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"]
 NEXT_STATES = ["INIT", "RTR", "RTS", "SQD", "ERR"]
 OP_FLAGS = ["SILENT_SUCCESS", "READ_FENCE", "SOLICIT", "ALLOW_READ", "ALLOW_WRITE", "INLINE", "DEFER"]
 MR_FLAGS = ["LOCAL_WRITE", "REMOTE_READ", "REMOTE_WRITE", "READ_SINK"]
-ATTRIBUTES = {"ack_timeout": 31, "retry_count": 7, "rnr_retry": 7, "min_rnr_timer": 31, "traffic_class": 255, "hop_limit": 255, "flow_label": 0xFFFFF,
+ATTRIBUTES = {"ack_timeout": 31, "retry_count": 7, "rnr_retry": 7, "min_rnr_timer": 31, "traffic_class": 255, "hop_limit": 255, "flow_label": 0xFFFFF, "vlan": 0xFFE, "sl": 7,
               "pkey": 0xFFFF, "qkey": 0xFFFFFFFF, "send_psn": 0xFFFFFF, "remote_read": 1, "remote_write": 1, "remote_atomic": 1}
 OBJECTS = ["adapter", "queue_pair", "initiator_queue", "receive_queue", "shared_queue", "region", "window", "connector", "listener"]
 INTERFACES = ["IUnknown", *("IND2" + one for one in ("Overlapped", "Adapter", "CompletionQueue", "SharedReceiveQueue", "MemoryRegion", "MemoryWindow",
@@ -63,7 +63,7 @@ READ_FAULTS = ["unsupported_request", "completer_abort", "poisoned", "timeout"]
 FAULTS = ["drop", "duplicate", "reorder", "corrupt", "delay", "truncate", "ecn"]
 PARTS = ["ethernet", "ip", "udp", "bth", "extended", "payload"]
 HEADER_FIELDS = """opcode solicited ack_req pkey dest_qpn psn payload_length va rkey dma_length swap_add compare immediate syndrome msn qkey source_qpn
-  ipv6""".split()
+  ipv6 vlan vlan_tci""".split()
 
 NAME = {"type": "string", "minLength": 1}
 BOOLEAN = {"type": "boolean"}
@@ -78,6 +78,7 @@ def number(bits, least=0, most=None):
 
 U8, U16, U32, U64 = (number(bits) for bits in (8, 16, 32, 64))
 QP = number(0, 1, 8)
+VLAN, PRIORITY = number(12, 0, 0xFFE), number(3)
 
 
 def one_of(names):
@@ -133,7 +134,7 @@ def setup():
             "quota": thing({}, {"pinned_bytes": U64, "ring_bytes": U64}),
             "ack_timeout": number(5), "retry_count": number(3), "rnr_retry": number(3), "min_rnr_timer": number(5),
             **{key: BOOLEAN for key in ("remote_read", "remote_write", "remote_atomic")},
-            "first_psn": number(24), "pkey": U16, "traffic_class": U8, "hop_limit": U8}
+            "first_psn": number(24), "pkey": U16, "traffic_class": U8, "hop_limit": U8, "vlan": VLAN, "sl": PRIORITY}
     region = thing({"host": one_of(HOSTS), "name": NAME, "size": U64},
                    {"flags": flags([*MR_FLAGS, "REMOTE_ATOMIC"]), "fill": one_of(FILLS), "domain": one_of(["own", "other"]), "memory_of": NAME,
                     "reads": one_of(READ_FAULTS), "list_reads": one_of(READ_FAULTS)},
@@ -161,7 +162,7 @@ def result():
         return {"anyOf": [of, either(of)]}
     return {"oneOf": [thing({"type": one_of(KINDS_OF_ND), **common, "status": status(ref("nd_status"))}, more),
                       thing({"type": one_of(KINDS), **common, "status": status({"anyOf": [ref("cqe_status"), {"const": "AnyError"}]})},
-                            {**more, "immediate": U32, "invalidated": NAME, "source_qp": QP})]}
+                            {**more, "immediate": U32, "invalidated": NAME, "source_qp": QP, "tag": BOOLEAN, "vlan": VLAN, "sl": PRIORITY})]}
 
 
 def request(optional=(), **needed):
@@ -177,7 +178,7 @@ def steps():
     def null(*arguments):
         return {"null": one_of(arguments)}
     datagram = {"to_qp": QP, "qpn_xor": U32, "qkey": U32,
-                "address": thing({}, {"ipv6": BOOLEAN, "traffic_class": U8, "hop_limit": U8, "flow_label": U32, "group": ref("group")})}
+                "address": thing({}, {"ipv6": BOOLEAN, "traffic_class": U8, "hop_limit": U8, "flow_label": U32, "vlan": VLAN, "sl": PRIORITY, "group": ref("group")})}
     sent = {**returns, **datagram}
     private_data = {"data": {"type": "string"}, "data_bytes": number(0, 0, 2**20), "bad_data": BOOLEAN}
     limits = {"inbound": U32, "outbound": U32}
@@ -219,7 +220,7 @@ def steps():
         "frame": [({"bytes": HEX}, {"fcs": one_of(["right", "wrong"]), "append": U32, "then_us": U64}), ({"opcode": opcode, "psn": OFFSET},
                   {**qp, "payload": number(0, 0, 9000), "length": U32, "remote": ref("place"), "swap_add": U64, "compare": U64, "immediate": U32,
                    "syndrome": U8, "msn": U32, "pkey": U16, "qkey": U32, "source_qp": QP, "qpn_xor": U32, "ack_req": BOOLEAN, "solicited": BOOLEAN,
-                   "group": ref("group"), "from": one_of(["peer", "stranger"]),
+                   "group": ref("group"), "tag": {"anyOf": [{"const": "none"}, thing({}, {"vlan": number(12), "pcp": PRIORITY, "dei": BOOLEAN})]}, "from": one_of(["peer", "stranger"]),
                    "set": listed(thing({"part": one_of(PARTS), "byte": U64, "value": U8})),
                    "insert": listed(thing({"part": one_of(PARTS), "byte": U64, "bytes": HEX})),
                    **{key: one_of(["right", "wrong"]) for key in ("icrc", "checksum", "fcs")}, "cut": U32, "append": U32, "then_us": U64})],

@@ -90,8 +90,8 @@ bool Endpoint::wait_until(const std::function<bool()>& done, std::uint64_t timeo
   return umd::wait_until(kernel_->node(), done, timeout_ns);
 }
 
-std::uint16_t Endpoint::gid_index(bool ipv6, std::uint8_t subnet) {
-  return require_success(kernel_->port_tables().add_gid(ip_of(host_.index(), ipv6, subnet)), "GID table");
+std::uint16_t Endpoint::gid_index(bool ipv6, std::uint8_t subnet, std::uint16_t vlan) {
+  return require_success(kernel_->port_tables().add_gid(ip_of(host_.index(), ipv6, subnet), vlan), "GID table");
 }
 
 std::uint16_t Endpoint::pkey_index(std::uint16_t pkey) {

@@ -53,7 +53,7 @@ class Endpoint {
 
   /// Places in the tables of the port, which get what they do not have: whoever brings a machine up may. Throw
   /// EndpointError.
-  std::uint16_t gid_index(bool ipv6, std::uint8_t subnet = 0);
+  std::uint16_t gid_index(bool ipv6, std::uint8_t subnet = 0, std::uint16_t vlan = 0);
   std::uint16_t pkey_index(std::uint16_t pkey);
   [[nodiscard]] IND2Adapter& adapter() { return *adapter_; }
   [[nodiscard]] HANDLE file() const { return file_; }

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
-#include <span>
+#include <optional>
+
 #include <string>
 #include <vector>
 
@@ -15,6 +15,9 @@ using Bytes = std::vector<std::uint8_t>;
 
 /// Bytes of the headers that have one size (IEEE 802.3, RFC 768, InfiniBand specification 9.2), and of the ICRC.
 inline constexpr std::size_t kEthernetBytes = 14, kUdpBytes = 8, kBthBytes = 12, kIcrcBytes = 4;
+/// EtherType and bytes of a VLAN tag (IEEE 802.1Q 9).
+inline constexpr std::uint16_t kVlan = 0x8100;
+inline constexpr std::size_t kVlanBytes = 4;
 inline constexpr std::uint32_t kPsnMask = 0xffffff;
 
 /// Bitwise CRC-32 (IEEE 802.3, reflected); `state` is the register, ones at the start.
@@ -61,6 +64,11 @@ inline std::uint64_t read_big(std::span<const std::uint8_t> from, std::size_t at
   return value;
 }
 
+/// Bytes of the Ethernet header, with the VLAN tag if there is one.
+inline std::size_t ethernet_bytes(std::span<const std::uint8_t> frame) {
+  return kEthernetBytes + (read_big(frame, 12, 2) == kVlan ? kVlanBytes : 0);
+}
+
 inline std::uint16_t ipv4_checksum(std::span<const std::uint8_t> header) {
   std::uint32_t sum = 0;
   for (std::size_t i = 0; i < ipv4_header_bytes(header); i += 2)
@@ -73,6 +81,7 @@ inline std::uint16_t ipv4_checksum(std::span<const std::uint8_t> header) {
 struct RoceFields {
   bool ipv6 = false;
   std::uint64_t dest_mac = 0, source_mac = 0;
+  std::optional<std::uint16_t> vlan_tci;  ///< PCP, DEI and VID of a VLAN tag
   std::array<std::uint8_t, 16> source_ip{}, dest_ip{};
   std::uint8_t traffic_class = 0, hop_limit = 64;
   std::uint32_t flow_label = 0;
@@ -140,7 +149,9 @@ inline Bytes roce_frame(const RoceFields& f) {
   Bytes b;
   append_big(b, f.dest_mac, 6);
   append_big(b, f.source_mac, 6);
+  if (f.vlan_tci) append_big(b, std::uint32_t{kVlan} << 16 | *f.vlan_tci, 4);
   append_big(b, f.ipv6 ? 0x86DD : 0x0800, 2);
+  const std::size_t ip = b.size();
   if (f.ipv6) {
     append_big(b, 6ull << 28 | static_cast<std::uint32_t>(f.traffic_class) << 20 | f.flow_label, 4);
     append_big(b, udp_length, 2);
@@ -158,9 +169,9 @@ inline Bytes roce_frame(const RoceFields& f) {
     append_big(b, 0, 2);
     b.insert(b.end(), f.source_ip.begin() + 12, f.source_ip.end());
     b.insert(b.end(), f.dest_ip.begin() + 12, f.dest_ip.end());
-    const auto checksum = ipv4_checksum(std::span(b).subspan(14));
-    b[24] = static_cast<std::uint8_t>(checksum >> 8);
-    b[25] = static_cast<std::uint8_t>(checksum);
+    const auto checksum = ipv4_checksum(std::span(b).subspan(ip));
+    b[ip + 10] = static_cast<std::uint8_t>(checksum >> 8);
+    b[ip + 11] = static_cast<std::uint8_t>(checksum);
   }
   append_big(b, f.udp_source_port, 2);
   append_big(b, 4791, 2);
@@ -174,7 +185,7 @@ inline Bytes roce_frame(const RoceFields& f) {
   b.insert(b.end(), f.ext.begin(), f.ext.end());
   b.insert(b.end(), f.payload.begin(), f.payload.end());
   b.insert(b.end(), pad, 0);
-  const auto crc = icrc(std::span(b).subspan(14));
+  const auto crc = icrc(std::span(b).subspan(ip));
   for (int i = 0; i < 4; ++i) b.push_back(static_cast<std::uint8_t>(crc >> (8 * i)));
   return b;
 }
@@ -182,13 +193,14 @@ inline Bytes roce_frame(const RoceFields& f) {
 /// Sets the ICRC (and the IPv4 header checksum, unless told not to) right again after a field of a frame without
 /// trailing bytes was changed.
 inline void repair(Bytes& frame, bool checksum = true) {
-  if (checksum && frame[12] == 0x08) {
-    frame[24] = frame[25] = 0;
-    const auto sum = ipv4_checksum(std::span(frame).subspan(14));
-    frame[24] = static_cast<std::uint8_t>(sum >> 8);
-    frame[25] = static_cast<std::uint8_t>(sum);
+  const std::size_t ip = ethernet_bytes(frame);
+  if (checksum && frame[ip - 2] == 0x08) {
+    frame[ip + 10] = frame[ip + 11] = 0;
+    const auto sum = ipv4_checksum(std::span(frame).subspan(ip));
+    frame[ip + 10] = static_cast<std::uint8_t>(sum >> 8);
+    frame[ip + 11] = static_cast<std::uint8_t>(sum);
   }
-  const auto crc = icrc(std::span(frame).subspan(14, frame.size() - 18));
+  const auto crc = icrc(std::span(frame).subspan(ip, frame.size() - ip - kIcrcBytes));
   for (std::size_t i = 0; i < 4; ++i) frame[frame.size() - 4 + i] = static_cast<std::uint8_t>(crc >> (8 * i));
 }
 

@@ -97,6 +97,12 @@ inline constexpr std::uint32_t kEthHeaderBytes = 0xe;
 inline constexpr std::uint32_t kEtherTypeIpv4 = 0x800;
 /// EtherType of IPv6.
 inline constexpr std::uint32_t kEtherTypeIpv6 = 0x86dd;
+/// EtherType of a VLAN tag (IEEE 802.1Q 9.5, table 9-1).
+inline constexpr std::uint32_t kEtherTypeVlan = 0x8100;
+/// Size of vlan_tag, behind the source address.
+inline constexpr std::uint32_t kVlanTagBytes = 4;
+/// VID that no tag has on the wire (IEEE 802.1Q 9.6, table 9-2).
+inline constexpr std::uint32_t kReservedVid = 0xfff;
 
 /// Completion time-out, by the encoding of PCI Express Device Control 2 (base specification 7.5.3.16), ranges A to C, with what the NIC takes of each range at its nominal clock: the middle, at most 2 us more until it is noticed. A driver reckons with the end of the range.
 enum class CompletionTimeoutRange : std::uint8_t {
@@ -255,7 +261,7 @@ enum class QpAttr : std::uint32_t {
   kPkeyIndex = 16,  ///< pkey
   kPort = 32,  ///< There is one port
   kQkey = 64,  ///< UD: qkey
-  kAv = 128,  ///< Address vector: ipv6, traffic_class, hop_limit, udp_source_port, flow_label, dest_mac, source_ip, dest_ip
+  kAv = 128,  ///< Address vector: ipv6, traffic_class, hop_limit, udp_source_port, flow_label, dest_mac, vlan, vlan_id, pcp, source_ip, dest_ip
   kPathMtu = 256,  ///< path_mtu
   kTimeout = 512,  ///< ack_timeout
   kRetryCnt = 1024,  ///< retry_count
@@ -1452,8 +1458,12 @@ struct WqeAddress {
   std::uint8_t reserved0{};
   std::uint32_t qkey{};  ///< Q_Key; with bit 31 set, that of the QP is sent (InfiniBand specification 10.2.5)
   std::uint32_t flow_label{};  ///< 20 bits used
-  std::uint64_t reserved1{};
-  std::uint64_t reserved2{};
+  std::uint8_t reserved1{};
+  std::uint16_t vlan_id{};  ///< VID of the tag, 0 to 4094 (see VLAN tags)
+  std::uint8_t vlan{};  ///< The packet has a VLAN tag
+  std::uint8_t pcp{};  ///< Priority in the tag
+  std::uint16_t reserved2{};
+  std::uint64_t reserved3{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     bits::store<bits::Order::kLittle, 0>(to,
         bits::put<0, 64>(bits::load<bits::Order::kLittle, 0>(std::span(dest_ip))));
@@ -1470,9 +1480,13 @@ struct WqeAddress {
         bits::put<32, 32>(qkey));
     bits::store<bits::Order::kLittle, 4>(to,
         bits::put<0, 24>(flow_label) |
-        bits::put<24, 40>(reserved1));
+        bits::put<24, 8>(reserved1) |
+        bits::put<32, 12>(vlan_id) |
+        bits::put<44, 1>(vlan) |
+        bits::put<45, 3>(pcp) |
+        bits::put<48, 16>(reserved2));
     bits::store<bits::Order::kLittle, 5>(to,
-        bits::put<0, 64>(reserved2));
+        bits::put<0, 64>(reserved3));
   }
   static constexpr WqeAddress decode(std::span<const std::uint8_t, kBytes> from) {
     const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
@@ -1492,8 +1506,12 @@ struct WqeAddress {
     v.reserved0 = static_cast<std::uint8_t>(bits::get<25, 7>(word3));
     v.qkey = static_cast<std::uint32_t>(bits::get<32, 32>(word3));
     v.flow_label = static_cast<std::uint32_t>(bits::get<0, 24>(word4));
-    v.reserved1 = static_cast<std::uint64_t>(bits::get<24, 40>(word4));
-    v.reserved2 = static_cast<std::uint64_t>(bits::get<0, 64>(word5));
+    v.reserved1 = static_cast<std::uint8_t>(bits::get<24, 8>(word4));
+    v.vlan_id = static_cast<std::uint16_t>(bits::get<32, 12>(word4));
+    v.vlan = static_cast<std::uint8_t>(bits::get<44, 1>(word4));
+    v.pcp = static_cast<std::uint8_t>(bits::get<45, 3>(word4));
+    v.reserved2 = static_cast<std::uint16_t>(bits::get<48, 16>(word4));
+    v.reserved3 = static_cast<std::uint64_t>(bits::get<0, 64>(word5));
     return v;
   }
   bool operator==(const WqeAddress&) const = default;
@@ -1631,7 +1649,10 @@ struct Cqe {
   std::uint64_t reserved3{};
   std::uint64_t reserved4{};
   std::uint64_t reserved5{};
-  std::uint64_t reserved6{};
+  std::uint32_t reserved6{};
+  std::uint16_t vlan_tci{};  ///< With vlan: PCP in bits 15:13, DEI in bit 12, VID in bits 11:0
+  std::uint8_t vlan{};  ///< Datagram: the packet had a VLAN tag (see VLAN tags)
+  std::uint8_t reserved8{};
   std::uint8_t phase{};  ///< Valid bit
   std::uint8_t reserved7{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
@@ -1663,7 +1684,10 @@ struct Cqe {
     bits::store<bits::Order::kLittle, 6>(to,
         bits::put<0, 64>(reserved5));
     bits::store<bits::Order::kLittle, 7>(to,
-        bits::put<0, 56>(reserved6) |
+        bits::put<0, 32>(reserved6) |
+        bits::put<32, 16>(vlan_tci) |
+        bits::put<48, 1>(vlan) |
+        bits::put<49, 7>(reserved8) |
         bits::put<56, 1>(phase) |
         bits::put<57, 7>(reserved7));
   }
@@ -1697,7 +1721,10 @@ struct Cqe {
     v.reserved3 = static_cast<std::uint64_t>(bits::get<0, 64>(word4));
     v.reserved4 = static_cast<std::uint64_t>(bits::get<0, 64>(word5));
     v.reserved5 = static_cast<std::uint64_t>(bits::get<0, 64>(word6));
-    v.reserved6 = static_cast<std::uint64_t>(bits::get<0, 56>(word7));
+    v.reserved6 = static_cast<std::uint32_t>(bits::get<0, 32>(word7));
+    v.vlan_tci = static_cast<std::uint16_t>(bits::get<32, 16>(word7));
+    v.vlan = static_cast<std::uint8_t>(bits::get<48, 1>(word7));
+    v.reserved8 = static_cast<std::uint8_t>(bits::get<49, 7>(word7));
     v.phase = static_cast<std::uint8_t>(bits::get<56, 1>(word7));
     v.reserved7 = static_cast<std::uint8_t>(bits::get<57, 7>(word7));
     return v;
@@ -2912,7 +2939,9 @@ struct AdminModifyQp {
   std::uint32_t flow_label{};  ///< 20 bits used
   std::uint32_t qkey{};  ///< UD: Q_Key of the QP
   std::uint64_t dest_mac{};  ///< As in PortMac
-  std::uint16_t reserved4{};
+  std::uint16_t vlan_id{};  ///< VID of the tag, 0 to 4094 (see VLAN tags)
+  std::uint8_t vlan{};  ///< RC, UC: the packets of the QP have a VLAN tag
+  std::uint8_t pcp{};  ///< Priority in the tag
   std::array<std::uint8_t, 16> source_ip{};  ///< Network order: first byte on the wire is the lowest byte here
   std::array<std::uint8_t, 16> dest_ip{};  ///< As source_ip
   std::uint32_t attr_mask{};  ///< QpAttr
@@ -2953,7 +2982,9 @@ struct AdminModifyQp {
         bits::put<32, 32>(qkey));
     bits::store<bits::Order::kLittle, 4>(to,
         bits::put<0, 48>(dest_mac) |
-        bits::put<48, 16>(reserved4));
+        bits::put<48, 12>(vlan_id) |
+        bits::put<60, 1>(vlan) |
+        bits::put<61, 3>(pcp));
     bits::store<bits::Order::kLittle, 5>(to,
         bits::put<0, 64>(bits::load<bits::Order::kLittle, 0>(std::span(source_ip))));
     bits::store<bits::Order::kLittle, 6>(to,
@@ -3026,7 +3057,9 @@ struct AdminModifyQp {
     v.flow_label = static_cast<std::uint32_t>(bits::get<8, 24>(word3));
     v.qkey = static_cast<std::uint32_t>(bits::get<32, 32>(word3));
     v.dest_mac = static_cast<std::uint64_t>(bits::get<0, 48>(word4));
-    v.reserved4 = static_cast<std::uint16_t>(bits::get<48, 16>(word4));
+    v.vlan_id = static_cast<std::uint16_t>(bits::get<48, 12>(word4));
+    v.vlan = static_cast<std::uint8_t>(bits::get<60, 1>(word4));
+    v.pcp = static_cast<std::uint8_t>(bits::get<61, 3>(word4));
     bits::store<bits::Order::kLittle, 0>(std::span(v.source_ip), bits::get<0, 64>(word5));
     bits::store<bits::Order::kLittle, 1>(std::span(v.source_ip), bits::get<0, 64>(word6));
     bits::store<bits::Order::kLittle, 0>(std::span(v.dest_ip), bits::get<0, 64>(word7));
@@ -3661,6 +3694,33 @@ struct EthHeader {
     return v;
   }
   bool operator==(const EthHeader&) const = default;
+};
+
+/// VLAN tag (IEEE 802.1Q 9.4 to 9.6), between source address and EtherType of the Ethernet header. 32 bits.
+struct VlanTag {
+  static constexpr std::size_t kBits = 32;
+  static constexpr std::size_t kBytes = 4;
+  std::uint16_t tpid{};  ///< EtherTypeVlan
+  std::uint8_t pcp{};  ///< Priority
+  std::uint8_t dei{};  ///< Drop eligible
+  std::uint16_t vid{};  ///< VLAN; 0: none, the tag gives a priority only
+  constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
+    bits::store<bits::Order::kBig, 0>(to,
+        bits::put<16, 16>(tpid) |
+        bits::put<13, 3>(pcp) |
+        bits::put<12, 1>(dei) |
+        bits::put<0, 12>(vid));
+  }
+  static constexpr VlanTag decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kBig, 0>(from);
+    VlanTag v;
+    v.tpid = static_cast<std::uint16_t>(bits::get<16, 16>(word0));
+    v.pcp = static_cast<std::uint8_t>(bits::get<13, 3>(word0));
+    v.dei = static_cast<std::uint8_t>(bits::get<12, 1>(word0));
+    v.vid = static_cast<std::uint16_t>(bits::get<0, 12>(word0));
+    return v;
+  }
+  bool operator==(const VlanTag&) const = default;
 };
 
 /// IPv4 header without options. 160 bits.

@@ -238,6 +238,7 @@ struct QpAttributes {
   std::uint16_t udp_source_port{};  ///< 0: from the flow label, or, if that is 0 too, from both QPNs
   std::uint8_t traffic_class{};
   std::uint8_t hop_limit{};
+  std::uint8_t sl{};  ///< Service level: the priority in the VLAN tag, if the own address is of a VLAN
   std::uint8_t path_mtu{};  ///< ibv_mtu
   std::uint8_t inbound_reads{};  ///< max_dest_rd_atomic
   std::uint8_t outbound_reads{};  ///< max_rd_atomic
@@ -250,7 +251,7 @@ struct QpAttributes {
   std::uint8_t remote_atomic{};
   std::uint8_t sqd_notify{};
   std::uint8_t cur_state{};  ///< QpState
-  std::array<std::uint8_t, 6> reserved0{};
+  std::array<std::uint8_t, 5> reserved0{};
 };
 static_assert(sizeof(QpAttributes) == 72 && std::is_trivially_copyable_v<QpAttributes>);
 static_assert(offsetof(QpAttributes, dest_gid) == 0);
@@ -266,25 +267,27 @@ static_assert(offsetof(QpAttributes, second_sgid_index) == 48);
 static_assert(offsetof(QpAttributes, udp_source_port) == 50);
 static_assert(offsetof(QpAttributes, traffic_class) == 52);
 static_assert(offsetof(QpAttributes, hop_limit) == 53);
-static_assert(offsetof(QpAttributes, path_mtu) == 54);
-static_assert(offsetof(QpAttributes, inbound_reads) == 55);
-static_assert(offsetof(QpAttributes, outbound_reads) == 56);
-static_assert(offsetof(QpAttributes, min_rnr_timer) == 57);
-static_assert(offsetof(QpAttributes, ack_timeout) == 58);
-static_assert(offsetof(QpAttributes, retry_count) == 59);
-static_assert(offsetof(QpAttributes, rnr_retry) == 60);
-static_assert(offsetof(QpAttributes, remote_read) == 61);
-static_assert(offsetof(QpAttributes, remote_write) == 62);
-static_assert(offsetof(QpAttributes, remote_atomic) == 63);
-static_assert(offsetof(QpAttributes, sqd_notify) == 64);
-static_assert(offsetof(QpAttributes, cur_state) == 65);
-static_assert(offsetof(QpAttributes, reserved0) == 66);
+static_assert(offsetof(QpAttributes, sl) == 54);
+static_assert(offsetof(QpAttributes, path_mtu) == 55);
+static_assert(offsetof(QpAttributes, inbound_reads) == 56);
+static_assert(offsetof(QpAttributes, outbound_reads) == 57);
+static_assert(offsetof(QpAttributes, min_rnr_timer) == 58);
+static_assert(offsetof(QpAttributes, ack_timeout) == 59);
+static_assert(offsetof(QpAttributes, retry_count) == 60);
+static_assert(offsetof(QpAttributes, rnr_retry) == 61);
+static_assert(offsetof(QpAttributes, remote_read) == 62);
+static_assert(offsetof(QpAttributes, remote_write) == 63);
+static_assert(offsetof(QpAttributes, remote_atomic) == 64);
+static_assert(offsetof(QpAttributes, sqd_notify) == 65);
+static_assert(offsetof(QpAttributes, cur_state) == 66);
+static_assert(offsetof(QpAttributes, reserved0) == 67);
 constexpr bool well_formed(const QpAttributes& m) {
   return m.dest_mac <= 281474976710655ULL
          && m.flow_label <= 1048575U
          && m.dest_qpn <= 16777215U
          && m.send_psn <= 16777215U
          && m.receive_psn <= 16777215U
+         && m.sl <= 7U
          && m.path_mtu <= 5U
          && m.min_rnr_timer <= 31U
          && m.ack_timeout <= 31U
@@ -496,8 +499,9 @@ struct QueryGid {
   struct Answer {
     AnswerHeader header{};
     std::array<std::uint8_t, 16> gid{};
+    std::uint16_t vlan{};  ///< VID of the VLAN that the address is of; 0: of none
     std::uint8_t type{};  ///< GidType
-    std::array<std::uint8_t, 7> reserved0{};
+    std::array<std::uint8_t, 5> reserved0{};
   };
 };
 static_assert(sizeof(QueryGid) == 16 && std::is_trivially_copyable_v<QueryGid>);
@@ -507,8 +511,9 @@ static_assert(offsetof(QueryGid, reserved0) == 10);
 static_assert(sizeof(QueryGid::Answer) == 32 && std::is_trivially_copyable_v<QueryGid::Answer>);
 static_assert(offsetof(QueryGid::Answer, header) == 0);
 static_assert(offsetof(QueryGid::Answer, gid) == 8);
-static_assert(offsetof(QueryGid::Answer, type) == 24);
-static_assert(offsetof(QueryGid::Answer, reserved0) == 25);
+static_assert(offsetof(QueryGid::Answer, vlan) == 24);
+static_assert(offsetof(QueryGid::Answer, type) == 26);
+static_assert(offsetof(QueryGid::Answer, reserved0) == 27);
 constexpr bool well_formed(const QueryGid& m) {
   return is_zero(m.reserved0);
 }

@@ -76,9 +76,12 @@ Result<void> Client::perform(const calls::QueryPort&, calls::QueryPort::Answer& 
 /// Beyond the last entry the table is empty.
 Result<void> Client::perform(const calls::QueryGid& m, calls::QueryGid::Answer& a) {
   if (m.index >= PortTables::kMaxGids) return Error::kInvalidParameter;
-  const auto gid = kernel_.port_tables().gid(m.index);
-  a.type = static_cast<std::uint8_t>(gid ? calls::GidType::kRoceV2 : calls::GidType::kNone);
-  if (gid) a.gid = *gid;
+  const auto own = kernel_.port_tables().own_address(m.index);
+  a.type = static_cast<std::uint8_t>(own ? calls::GidType::kRoceV2 : calls::GidType::kNone);
+  if (own) {
+    a.gid = own->gid;
+    a.vlan = own->vlan;
+  }
   return {};
 }
 

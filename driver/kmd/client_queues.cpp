@@ -198,9 +198,9 @@ Result<QpConnection> Client::connection_of(const calls::ModifyQp& m, hw::QpType 
   QpConnection connection;
   QpPath& path = connection.path;
   if (has(hw::QpAttr::kAv)) {
-    auto own = kernel_.port_tables().gid(given.sgid_index);
+    const auto own = kernel_.port_tables().own_address(given.sgid_index);
     if (!own) return Error::kInvalidParameter;
-    path.source_ip = own.take();
+    path.source_ip = own->gid;
     path.ipv6 = !is_ipv4_mapped(path.source_ip);
     if (type == hw::QpType::kUd) {
       auto second = kernel_.port_tables().gid(given.second_sgid_index);
@@ -209,6 +209,8 @@ Result<QpConnection> Client::connection_of(const calls::ModifyQp& m, hw::QpType 
     } else {
       if (is_ipv4_mapped(given.dest_gid) == path.ipv6) return Error::kInvalidParameter;
       path.dest_ip = given.dest_gid;
+      path.vlan = own->vlan;
+      path.pcp = given.sl;
     }
   }
   if (has(hw::QpAttr::kPkeyIndex)) {
@@ -276,6 +278,7 @@ Result<void> Client::perform(const calls::QueryQp& m, calls::QueryQp::Answer& a)
     of.udp_source_port = known.path.udp_source_port;
     of.traffic_class = known.path.traffic_class;
     of.hop_limit = known.path.hop_limit;
+    of.sl = known.path.pcp;
     of.path_mtu = known.path_mtu;
     of.inbound_reads = known.inbound_reads;
     of.outbound_reads = known.outbound_reads;

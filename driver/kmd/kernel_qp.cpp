@@ -151,6 +151,9 @@ Result<void> KernelQp::modify(hw::QpState next, QpAttributes given, const QpConn
   body.sq_psn = connection.send_psn;
   body.traffic_class = path.traffic_class;
   body.hop_limit = path.hop_limit;
+  body.vlan = path.vlan != 0;
+  body.vlan_id = path.vlan;
+  body.pcp = path.pcp;
   body.udp_source_port = source_port(path, qpn_, connection.dest_qpn);
   body.flow_label = path.flow_label;
   body.qkey = connection.qkey;

@@ -42,6 +42,8 @@ struct QpPath {
   bool ipv6{};
   std::uint8_t traffic_class{};
   std::uint8_t hop_limit = 64;
+  std::uint16_t vlan{};             ///< VID of the tag of its packets; 0: they have none. Not of UD
+  std::uint8_t pcp{};               ///< Priority in the tag
   std::uint16_t udp_source_port{};  ///< 0: from the flow label, or, if that is 0 too, from both QPNs
   std::uint32_t flow_label{};
   std::uint16_t pkey = 0xFFFF;

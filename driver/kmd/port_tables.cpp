@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "driver/generated/host_interface.hpp"
+
 namespace rnic::kmd {
 namespace {
 
@@ -54,9 +56,10 @@ Gid link_local_gid(std::uint64_t mac) {
   return gid;
 }
 
-Result<std::uint16_t> PortTables::add_gid(const Gid& gid) {
+Result<std::uint16_t> PortTables::add_gid(const Gid& gid, std::uint16_t vlan) {
+  if (vlan >= hw::kReservedVid) return Error::kInvalidParameter;
   const std::lock_guard lock(mutex_);
-  return place_of(gids_, gid, kMaxGids);
+  return place_of(gids_, {.gid = gid, .vlan = vlan}, kMaxGids);
 }
 
 Result<std::uint16_t> PortTables::add_pkey(std::uint16_t pkey) {
@@ -76,7 +79,8 @@ Result<void> PortTables::add_neighbour(const Gid& gid, std::uint64_t mac) {
 Result<std::uint64_t> PortTables::station(const Gid& gid) const {
   {
     const std::lock_guard lock(mutex_);
-    if (std::find(gids_.begin(), gids_.end(), gid) != gids_.end()) return mac_;
+    const auto is_it = [&gid](const OwnAddress& own) { return own.gid == gid; };
+    if (std::any_of(gids_.begin(), gids_.end(), is_it)) return mac_;
     if (const auto known = neighbours_.find(gid); known != neighbours_.end()) return known->second;
   }
   if (gid[0] == 0xFF) return 0x3333'0000'0000 | tail_of(gid, 12);
@@ -86,6 +90,12 @@ Result<std::uint64_t> PortTables::station(const Gid& gid) const {
 }
 
 Result<Gid> PortTables::gid(std::size_t index) const {
+  const auto own = own_address(index);
+  if (!own) return own.error();
+  return own->gid;
+}
+
+Result<OwnAddress> PortTables::own_address(std::size_t index) const {
   const std::lock_guard lock(mutex_);
   if (index >= gids_.size()) return Error::kNotFound;
   return gids_[index];

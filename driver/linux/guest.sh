@@ -17,6 +17,6 @@ rm -f /etc/libibverbs.d/*.driver
 echo "driver $folder/librnic" >/etc/libibverbs.d/rnic.driver
 port=$(ls /sys/bus/pci/drivers/rnic_ib/*/net | head -n 1)
 ip link set lo up
-ip link set "$port" address "02:00:00:00:00:0$((number + 1))" mtu 4082 up
+ip link set "$port" address "02:00:00:00:00:0$((number + 1))" mtu 4078 up
 ip addr add "10.0.0.$((number + 1))/24" dev "$port"
 exec "$@"

@@ -64,6 +64,9 @@ struct rnic_create_ah_resp {
 	/* Which of the two addresses of a QP is the source. */
 	__u8 second_source;
 	__u8 hop_limit;
+	/* Of the tag; 0xffff: the datagrams have none. */
+	__u16 vlan_id;
+	__u8 reserved[6];
 };
 
 #endif

@@ -6,6 +6,7 @@
  * which it takes datagrams: the first of the GID table that is IPv6, which is
  * the link-local one, and the first that is IPv4.
  */
+#include <linux/if_vlan.h>
 #include <net/ipv6.h>
 #include <rdma/ib_cache.h>
 #include <rdma/uverbs_ioctl.h>
@@ -13,6 +14,21 @@
 #include "rnic_ib.h"
 
 #define RNIC_DEFAULT_HOP_LIMIT 64
+
+/*
+ * The VLAN whose interface has an address; RNIC_NO_VLAN: none has a tag.
+ * Return: 0, -ENODEV (the interface is gone).
+ */
+int rnic_vlan_of(const struct ib_gid_attr *attr, u16 *vlan)
+{
+	int err;
+
+	*vlan = RNIC_NO_VLAN;
+	err = rdma_read_gid_l2_fields(attr, vlan, NULL);
+	if (!err && *vlan >= VLAN_VID_MASK)
+		*vlan = RNIC_NO_VLAN;
+	return err;
+}
 
 static bool is_ipv4(const union ib_gid *gid)
 {
@@ -87,6 +103,7 @@ int rnic_create_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init_attr,
 	struct rnic_create_ah_resp response = {};
 	bool second;
 	u8 hop_limit;
+	u16 vlan;
 	int err;
 
 	if (!(rdma_ah_get_ah_flags(attr) & IB_AH_GRH) || !grh->sgid_attr)
@@ -99,6 +116,9 @@ int rnic_create_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init_attr,
 	/* A datagram comes from one of the two, and from no other. */
 	if (memcmp(from, &own[second], sizeof(*from)))
 		return -EINVAL;
+	err = rnic_vlan_of(grh->sgid_attr, &vlan);
+	if (err)
+		return err;
 	hop_limit = grh->hop_limit ?: RNIC_DEFAULT_HOP_LIMIT;
 	memset(address, 0, sizeof(*address));
 	memcpy(rnic_bytes(address, RNIC_WQE_ADDRESS_DEST_IP_BYTE),
@@ -109,11 +129,17 @@ int rnic_create_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init_attr,
 	rnic_put(address, RNIC_WQE_ADDRESS_HOP_LIMIT, hop_limit);
 	rnic_put(address, RNIC_WQE_ADDRESS_SECOND_SOURCE, second);
 	rnic_put(address, RNIC_WQE_ADDRESS_FLOW_LABEL, grh->flow_label);
+	if (vlan != RNIC_NO_VLAN) {
+		rnic_put(address, RNIC_WQE_ADDRESS_VLAN, 1);
+		rnic_put(address, RNIC_WQE_ADDRESS_VLAN_ID, vlan);
+		rnic_put(address, RNIC_WQE_ADDRESS_PCP, rnic_priority(attr));
+	}
 	if (!udata)
 		return 0;
 	ether_addr_copy(response.dest_mac, attr->roce.dmac);
 	response.second_source = second;
 	response.hop_limit = hop_limit;
+	response.vlan_id = vlan;
 	return rnic_respond(udata, &response, sizeof(response));
 }
 
@@ -122,6 +148,7 @@ int rnic_query_ah(struct ib_ah *ibah, struct rdma_ah_attr *attr)
 	const struct rnic_wqe_address *address = &to_rnic_ah(ibah)->address;
 
 	attr->type = ibah->type;
+	rdma_ah_set_sl(attr, rnic_get(address, RNIC_WQE_ADDRESS_PCP));
 	rdma_ah_set_port_num(attr, RNIC_PORT);
 	rdma_ah_set_grh(attr, NULL,
 			rnic_get(address, RNIC_WQE_ADDRESS_FLOW_LABEL),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* Completion queues. */
+#include <linux/if_vlan.h>
 #include <linux/log2.h>
 #include <linux/slab.h>
 #include <rdma/uverbs_ioctl.h>
@@ -184,6 +185,15 @@ static u32 opcode_of_receive(const struct rnic_cqe *cqe)
 		       IB_WC_RECV_RDMA_WITH_IMM : IB_WC_RECV;
 }
 
+/* A tag of VID 0 gives a priority, and no VLAN. */
+static void fill_vlan(u16 tci, struct ib_wc *wc)
+{
+	wc->sl = tci >> VLAN_PRIO_SHIFT;
+	wc->vlan_id = tci & VLAN_VID_MASK;
+	if (wc->vlan_id)
+		wc->wc_flags |= IB_WC_WITH_VLAN;
+}
+
 static void fill_receive(struct rnic_qp *qp, const struct rnic_cqe *cqe,
 			 struct ib_wc *wc)
 {
@@ -205,6 +215,8 @@ static void fill_receive(struct rnic_qp *qp, const struct rnic_cqe *cqe,
 	}
 	if (rnic_get(cqe, RNIC_CQE_GRH))
 		wc->wc_flags |= IB_WC_GRH;
+	if (rnic_get(cqe, RNIC_CQE_VLAN))
+		fill_vlan(rnic_get(cqe, RNIC_CQE_VLAN_TCI), wc);
 	wc->src_qp = rnic_get(cqe, RNIC_CQE_SOURCE_QPN);
 	wc->port_num = RNIC_PORT;
 }

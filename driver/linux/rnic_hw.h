@@ -128,6 +128,12 @@
 #define RNIC_ETHER_TYPE_IPV4				0x800U
 /* EtherType of IPv6. */
 #define RNIC_ETHER_TYPE_IPV6				0x86ddU
+/* EtherType of a VLAN tag (IEEE 802.1Q 9.5, table 9-1). */
+#define RNIC_ETHER_TYPE_VLAN				0x8100U
+/* Size of vlan_tag, behind the source address. */
+#define RNIC_VLAN_TAG_BYTES				4U
+/* VID that no tag has on the wire (IEEE 802.1Q 9.6, table 9-2). */
+#define RNIC_RESERVED_VID				0xfffU
 
 /*
  * Completion time-out, by the encoding of PCI Express Device Control 2 (base
@@ -460,7 +466,7 @@ enum rnic_qp_attr {
 	RNIC_QP_ATTR_QKEY = 0x40,
 	/*
 	 * Address vector: ipv6, traffic_class, hop_limit, udp_source_port,
-	 * flow_label, dest_mac, source_ip, dest_ip
+	 * flow_label, dest_mac, vlan, vlan_id, pcp, source_ip, dest_ip
 	 */
 	RNIC_QP_ATTR_AV = 0x80,
 	/* path_mtu */
@@ -958,6 +964,9 @@ struct rnic_wqe_address {
 #define RNIC_WQE_ADDRESS_SECOND_SOURCE			RNIC_FIELD(216, 1)
 #define RNIC_WQE_ADDRESS_QKEY				RNIC_FIELD(224, 32)
 #define RNIC_WQE_ADDRESS_FLOW_LABEL			RNIC_FIELD(256, 24)
+#define RNIC_WQE_ADDRESS_VLAN_ID			RNIC_FIELD(288, 12)
+#define RNIC_WQE_ADDRESS_VLAN				RNIC_FIELD(300, 1)
+#define RNIC_WQE_ADDRESS_PCP				RNIC_FIELD(301, 3)
 
 /*
  * Fast-register segment. By pointer: the page list lies in host memory, as
@@ -1025,6 +1034,8 @@ struct rnic_cqe {
 #define RNIC_CQE_SYNDROME				RNIC_FIELD(144, 8)
 #define RNIC_CQE_SOURCE_QPN				RNIC_FIELD(152, 24)
 #define RNIC_CQE_TIMESTAMP				RNIC_FIELD(192, 64)
+#define RNIC_CQE_VLAN_TCI				RNIC_FIELD(480, 16)
+#define RNIC_CQE_VLAN					RNIC_FIELD(496, 1)
 #define RNIC_CQE_PHASE					RNIC_FIELD(504, 1)
 
 /*
@@ -1262,6 +1273,9 @@ struct rnic_admin_modify_qp {
 #define RNIC_ADMIN_MODIFY_QP_FLOW_LABEL			RNIC_FIELD(200, 24)
 #define RNIC_ADMIN_MODIFY_QP_QKEY			RNIC_FIELD(224, 32)
 #define RNIC_ADMIN_MODIFY_QP_DEST_MAC			RNIC_FIELD(256, 48)
+#define RNIC_ADMIN_MODIFY_QP_VLAN_ID			RNIC_FIELD(304, 12)
+#define RNIC_ADMIN_MODIFY_QP_VLAN			RNIC_FIELD(316, 1)
+#define RNIC_ADMIN_MODIFY_QP_PCP			RNIC_FIELD(317, 3)
 #define RNIC_ADMIN_MODIFY_QP_SOURCE_IP_BYTE		40
 #define RNIC_ADMIN_MODIFY_QP_DEST_IP_BYTE		56
 #define RNIC_ADMIN_MODIFY_QP_ATTR_MASK			RNIC_FIELD(576, 21)

@@ -14,6 +14,8 @@
 
 #define RNIC_PORT 1
 #define RNIC_GIDS 32
+/* As rdma_read_gid_l2_fields has it. */
+#define RNIC_NO_VLAN 0xffff
 #define RNIC_PDS 4096
 #define RNIC_FIRST_PD 1
 #define RNIC_FIRST_CQ 1
@@ -212,6 +214,12 @@ struct rnic_qp {
 	struct rdma_ah_attr ah_attr;
 };
 
+/* The service level is the priority in the VLAN tag. */
+static inline u8 rnic_priority(const struct rdma_ah_attr *attr)
+{
+	return rdma_ah_get_sl(attr) & 7;
+}
+
 static inline struct rnic_ucontext *to_rnic_ucontext(struct ib_ucontext *ibucontext)
 {
 	return container_of(ibucontext, struct rnic_ucontext, ibucontext);
@@ -270,6 +278,7 @@ u32 rnic_uar_of(struct ib_udata *udata);
 
 int rnic_add_gid(const struct ib_gid_attr *attr, void **context);
 int rnic_del_gid(const struct ib_gid_attr *attr, void **context);
+int rnic_vlan_of(const struct ib_gid_attr *attr, u16 *vlan);
 int rnic_own_addresses(struct rnic_ibdev *ib, union ib_gid *first,
 		       union ib_gid *second);
 int rnic_create_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init_attr,

@@ -7,11 +7,13 @@
  */
 #include <linux/crc32.h>
 #include <linux/ethtool.h>
+#include <linux/if_vlan.h>
 #include <linux/rtnetlink.h>
 
 #include "rnic.h"
 
-#define RNIC_MAX_NET_MTU (RNIC_MAX_FRAME_BYTES - ETH_HLEN)
+/* A frame of a VLAN interface has a tag, too. */
+#define RNIC_MAX_NET_MTU (RNIC_MAX_FRAME_BYTES - VLAN_ETH_HLEN)
 
 #define RNIC_LINK_MBPS 100000
 

@@ -30,9 +30,19 @@ static int put_path(struct rnic_admin_modify_qp *to,
 {
 	const struct ib_global_route *grh = rdma_ah_read_grh(attr);
 	const struct ib_gid_attr *from = grh->sgid_attr;
+	u16 vlan;
+	int err;
 
 	if (!(rdma_ah_get_ah_flags(attr) & IB_AH_GRH) || !from)
 		return -EINVAL;
+	err = rnic_vlan_of(from, &vlan);
+	if (err)
+		return err;
+	if (vlan != RNIC_NO_VLAN) {
+		SET(to, VLAN, 1);
+		SET(to, VLAN_ID, vlan);
+		SET(to, PCP, rnic_priority(attr));
+	}
 	SET(to, IPV6, rdma_gid_attr_network_type(from) == RDMA_NETWORK_IPV6);
 	SET(to, TRAFFIC_CLASS, grh->traffic_class);
 	SET(to, HOP_LIMIT, grh->hop_limit ?: RNIC_DEFAULT_HOP_LIMIT);

@@ -219,6 +219,8 @@ static void fill_receive(struct rnic_qp *qp, const struct rnic_cqe *cqe,
 	}
 	if (rnic_get(cqe, RNIC_CQE_GRH))
 		wc->wc_flags |= IBV_WC_GRH;
+	/* The priority of the VLAN tag; 0 without. */
+	wc->sl = rnic_get(cqe, RNIC_CQE_VLAN_TCI) >> 13;
 	wc->src_qp = rnic_get(cqe, RNIC_CQE_SOURCE_QPN);
 }
 

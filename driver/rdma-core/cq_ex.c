@@ -104,6 +104,11 @@ static uint32_t read_slid(struct ibv_cq_ex *cq)
 	return 0;
 }
 
+static uint8_t read_sl(struct ibv_cq_ex *cq)
+{
+	return of(cq)->wc.sl;
+}
+
 static uint8_t read_zero(struct ibv_cq_ex *cq)
 {
 	return 0;
@@ -138,7 +143,7 @@ void rnic_set_poll_ops(struct ibv_cq_ex *cq)
 	cq->read_src_qp = read_src_qp;
 	cq->read_wc_flags = read_wc_flags;
 	cq->read_slid = read_slid;
-	cq->read_sl = read_zero;
+	cq->read_sl = read_sl;
 	cq->read_dlid_path_bits = read_zero;
 	cq->read_completion_ts = read_timestamp;
 	cq->read_completion_wallclock_ns = read_nanoseconds;

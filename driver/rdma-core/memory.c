@@ -149,6 +149,12 @@ struct ibv_ah *rnic_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 		 response.second_source);
 	rnic_put(&ah->address, RNIC_WQE_ADDRESS_FLOW_LABEL,
 		 attr->grh.flow_label);
+	if (response.vlan_id < RNIC_RESERVED_VID) {
+		rnic_put(&ah->address, RNIC_WQE_ADDRESS_VLAN, 1);
+		rnic_put(&ah->address, RNIC_WQE_ADDRESS_VLAN_ID,
+			 response.vlan_id);
+		rnic_put(&ah->address, RNIC_WQE_ADDRESS_PCP, attr->sl & 7);
+	}
 	return &ah->ibv_ah;
 free_ah:
 	free(ah);

@@ -3,9 +3,15 @@
 #include "driver/path_entropy.hpp"
 
 namespace rnic::umd {
+namespace {
+
+constexpr std::uint8_t kHighestPriority = 7;
+
+}  // namespace
 
 Result<AddressHandle> AddressHandle::create(const Spec& spec) {
   if (spec.flow_label >> 20 != 0 || spec.dest_mac >> 48 != 0 || spec.hop_limit == 0) return Error::kInvalidParameter;
+  if (spec.vlan >= hw::kReservedVid || spec.sl > kHighestPriority) return Error::kInvalidParameter;
   return AddressHandle(spec);
 }
 
@@ -15,6 +21,9 @@ hw::WqeAddress AddressHandle::segment(std::uint32_t source_qpn, std::uint32_t de
   segment.dest_mac = spec_.dest_mac;
   segment.traffic_class = spec_.traffic_class;
   segment.hop_limit = spec_.hop_limit;
+  segment.vlan = spec_.vlan != 0;
+  segment.vlan_id = spec_.vlan;
+  segment.pcp = spec_.sl;
   segment.dest_qpn = dest_qpn;
   segment.second_source = spec_.second_source;
   segment.qkey = qkey;

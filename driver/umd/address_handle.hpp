@@ -20,9 +20,12 @@ class AddressHandle {
     std::uint32_t
         flow_label{};      ///< 20 bits; 0: one that depends on both queue pairs. The UDP source port comes from it
     bool second_source{};  ///< Send from the second address of the queue pair
+    std::uint16_t vlan{};  ///< VID of the VLAN of the address that it is sent from; 0: none, and no tag
+    std::uint8_t sl{};     ///< Service level: the priority in the tag
   };
 
-  /// Errors: kInvalidParameter (a flow label of more than 20 bits, a MAC address of more than 48, hop limit 0).
+  /// Errors: kInvalidParameter (a flow label of more than 20 bits, a MAC address of more than 48, hop limit 0, a VID
+  /// above 4094, a service level above 7).
   static Result<AddressHandle> create(const Spec& spec);
 
   /// The segment of a request from queue pair `source_qpn`.

@@ -209,6 +209,8 @@ inline bool CompletionQueue::resolve(const hw::Cqe& cqe, Completion& completion)
                 .immediate = cqe.immediate,
                 .grh = cqe.grh != 0,
                 .source_qpn = cqe.source_qpn,
+                .vlan = cqe.vlan != 0,
+                .vlan_tci = cqe.vlan_tci,
                 .timestamp = cqe.timestamp};
   const Client* const client = client_of(cqe.qpn);
   if (client == nullptr) return false;

@@ -21,6 +21,7 @@ calls::QpAttributes attributes_of(const QpConnection& c) {
           .udp_source_port = c.path.udp_source_port,
           .traffic_class = c.path.traffic_class,
           .hop_limit = c.path.hop_limit,
+          .sl = c.path.sl,
           .path_mtu = c.path_mtu,
           .inbound_reads = c.inbound_reads,
           .outbound_reads = c.outbound_reads,

@@ -9,12 +9,14 @@ namespace rnic::umd {
 
 /// Where a queue pair sends. What belongs to the port is named by its place in the tables of the kernel driver.
 struct QpPath {
-  std::uint16_t sgid_index{};               ///< Own address: GID table. Its kind decides between IPv4 and IPv6
+  std::uint16_t sgid_index{};               ///< Own address: GID table. Its kind decides between IPv4 and IPv6, and
+                                            ///< its VLAN which tag the packets have
   std::uint16_t second_sgid_index{};        ///< UD: another own address. Where it sends, each request says
   std::array<std::uint8_t, 16> dest_gid{};  ///< Network order, first byte on the wire first; IPv4-mapped for IPv4
   std::uint64_t dest_mac{};                 ///< As a number: the first byte on the wire is bits 47:40
   std::uint8_t traffic_class{};
   std::uint8_t hop_limit = 64;
+  std::uint8_t sl{};                ///< Service level: the priority in a VLAN tag
   std::uint16_t udp_source_port{};  ///< 0: from the flow label, or, if that is 0 too, from both QPNs
   std::uint32_t flow_label{};
   std::uint16_t pkey_index{};  ///< P_Key table

@@ -142,6 +142,8 @@ struct Completion {
   std::uint32_t immediate;
   bool grh;  ///< Datagrams received: the first 40 bytes hold the IPv6 header, or from byte 20 on the IPv4 header
   std::uint32_t source_qpn;  ///< Datagrams received: who sent it
+  bool vlan;                 ///< Datagrams received: it had a VLAN tag,
+  std::uint16_t vlan_tci;    ///< with PCP in bits 15:13, DEI in bit 12, and the VID
   std::uint64_t timestamp;
 };
 

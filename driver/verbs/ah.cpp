@@ -73,19 +73,31 @@ Result<std::uint8_t> own_index(Context& context, const ibv_gid& gid) {
   return Error::kNotFound;
 }
 
+/// A UD queue pair has two addresses of its own; either may be of several VLANs.
+bool is_own(Context& context, std::uint8_t index, bool second) {
+  const std::uint16_t place = second ? context.second_sgid : 0;
+  if (second && place == 0) return false;  // there is no IPv4 address
+  if (index == place) return true;
+  auto& port = context.process->port();
+  const auto wanted = gid_at(port, index), has = gid_at(port, place);
+  return wanted && has && std::memcmp(wanted->raw, has->raw, sizeof wanted->raw) == 0;
+}
+
 Result<umd::AddressHandle> core_of(Context& context, const ibv_ah_attr& a) {
   if (a.port_num != kPort || a.is_global == 0) return Error::kInvalidParameter;
-  const bool second = a.grh.sgid_index != 0;
-  // A UD queue pair has two addresses of its own.
-  if (second && a.grh.sgid_index != context.second_sgid) return Error::kInvalidParameter;
-  if (second != is_ipv4_mapped(a.grh.dgid)) return Error::kInvalidParameter;
+  const bool second = is_ipv4_mapped(a.grh.dgid);
+  if (!is_own(context, a.grh.sgid_index, second)) return Error::kInvalidParameter;
+  const auto vlan = vlan_at(context.process->port(), a.grh.sgid_index);
+  if (!vlan) return vlan.error();
   const auto station = station_of(context, a.grh.dgid);
   if (!station) return station.error();
   umd::AddressHandle::Spec spec{.dest_mac = *station,
                                 .traffic_class = a.grh.traffic_class,
                                 .hop_limit = a.grh.hop_limit != 0 ? a.grh.hop_limit : kAhHopLimit,
                                 .flow_label = a.grh.flow_label,
-                                .second_source = second};
+                                .second_source = second,
+                                .vlan = *vlan,
+                                .sl = priority_of(a.sl)};
   std::memcpy(spec.dest_ip.data(), a.grh.dgid.raw, sizeof a.grh.dgid.raw);
   return umd::AddressHandle::create(spec);
 }

@@ -179,6 +179,10 @@ void end_face(Face& face) {
 [[nodiscard]] std::uint32_t gid_table_length(const calls::QueryPort::Answer& port);
 /// An entry of it. Errors: kNotFound (empty).
 [[nodiscard]] Result<ibv_gid> gid_at(KernelPort& port, std::uint32_t index);
+/// VID of the VLAN that an own address is of; 0: of none.
+[[nodiscard]] Result<std::uint16_t> vlan_at(KernelPort& port, std::uint32_t index);
+/// The priority of a VLAN tag has three bits, a service level four: the low ones are it.
+[[nodiscard]] constexpr std::uint8_t priority_of(std::uint8_t sl) { return sl & 7; }
 [[nodiscard]] bool is_ipv4_mapped(const ibv_gid& gid);
 
 // The operations of the table, by the file that has them.

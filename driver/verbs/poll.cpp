@@ -44,6 +44,9 @@ std::uint32_t immediate_of(const umd::Completion& completion) {
   return completion.with_immediate ? htonl(completion.immediate) : completion.immediate;
 }
 
+/// The service level of a datagram is the priority of its VLAN tag.
+std::uint8_t sl_of(const umd::Completion& completion) { return static_cast<std::uint8_t>(completion.vlan_tci >> 13); }
+
 const umd::Completion& at(ibv_cq_ex* face) { return Cq::of(face).completion; }
 
 int take_one(Cq& cq) {
@@ -91,7 +94,7 @@ int poll_cq(ibv_cq* face, int count, ibv_wc* completions) {
              .wc_flags = flags_of(completion),
              .pkey_index = 0,
              .slid = 0,
-             .sl = 0,
+             .sl = sl_of(completion),
              .dlid_path_bits = 0};
   });
   return static_cast<int>(to - completions);
@@ -110,7 +113,8 @@ void set_poll_operations(ibv_cq_ex& cq) {
   cq.read_src_qp = [](ibv_cq_ex* of) { return at(of).source_qpn; };
   cq.read_wc_flags = [](ibv_cq_ex* of) { return flags_of(at(of)); };
   cq.read_slid = [](ibv_cq_ex*) -> std::uint32_t { return 0; };
-  cq.read_sl = [](ibv_cq_ex*) -> std::uint8_t { return 0; };
+  cq.read_sl = [](ibv_cq_ex* of) { return sl_of(at(of)); };
+  cq.read_cvlan = [](ibv_cq_ex* of) -> std::uint16_t { return at(of).vlan_tci & 0xFFF; };
   cq.read_dlid_path_bits = [](ibv_cq_ex*) -> std::uint8_t { return 0; };
   cq.read_completion_ts = [](ibv_cq_ex* of) { return at(of).timestamp; };
   cq.read_completion_wallclock_ns = nanoseconds;

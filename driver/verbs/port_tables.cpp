@@ -21,6 +21,13 @@ Result<ibv_gid_entry> gid_entry(Context& context, std::uint32_t port, std::uint3
       .gid = *gid, .gid_index = index, .port_num = port, .gid_type = IBV_GID_TYPE_ROCE_V2, .ndev_ifindex = 0};
 }
 
+Result<calls::QueryGid::Answer> entry_at(KernelPort& port, std::uint32_t index) {
+  if (index > 0xFFFF) return Error::kInvalidParameter;
+  auto answer = port.call(calls::QueryGid{.index = static_cast<std::uint16_t>(index)});
+  if (answer && answer->type != static_cast<std::uint8_t>(calls::GidType::kRoceV2)) return Error::kNotFound;
+  return answer;
+}
+
 /// -1, with errno set, as the functions of the first interface answer.
 int minus_one(int code) {
   errno = code;
@@ -35,13 +42,17 @@ std::uint32_t gid_table_length(const calls::QueryPort::Answer& port) {
 }
 
 Result<ibv_gid> gid_at(KernelPort& port, std::uint32_t index) {
-  if (index > 0xFFFF) return Error::kInvalidParameter;
-  const auto answer = port.call(calls::QueryGid{.index = static_cast<std::uint16_t>(index)});
+  const auto answer = entry_at(port, index);
   if (!answer) return answer.error();
-  if (answer->type != static_cast<std::uint8_t>(calls::GidType::kRoceV2)) return Error::kNotFound;
   ibv_gid gid;
   std::memcpy(gid.raw, answer->gid.data(), sizeof gid.raw);
   return gid;
+}
+
+Result<std::uint16_t> vlan_at(KernelPort& port, std::uint32_t index) {
+  const auto answer = entry_at(port, index);
+  if (!answer) return answer.error();
+  return answer->vlan;
 }
 
 bool is_ipv4_mapped(const ibv_gid& gid) {
@@ -137,7 +148,8 @@ int ibv_resolve_eth_l2_from_gid(ibv_context* context, ibv_ah_attr* attributes, s
   const auto station = station_of(Context::of(context), attributes->grh.dgid);
   if (!station) return minus_one(station.error() == rnic::Error::kNotFound ? EHOSTUNREACH : errno_of(station.error()));
   for (unsigned i = 0; i < ETHERNET_LL_SIZE; ++i) mac[i] = static_cast<std::uint8_t>(*station >> 8 * (5 - i));
-  if (vid != nullptr) *vid = kNoVlan;
+  const auto vlan = vlan_at(Context::of(context).process->port(), attributes->grh.sgid_index);
+  if (vid != nullptr) *vid = vlan && *vlan != 0 ? *vlan : kNoVlan;
   return 0;
 }
 

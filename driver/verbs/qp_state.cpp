@@ -54,6 +54,7 @@ Result<umd::QpPath> path_of(Context& context, const ibv_ah_attr& ah) {
   path.traffic_class = ah.grh.traffic_class;
   path.hop_limit = ah.grh.hop_limit != 0 ? ah.grh.hop_limit : kUsualHopLimit;
   path.flow_label = ah.grh.flow_label;
+  path.sl = priority_of(ah.sl);
   return path;
 }
 
@@ -153,6 +154,7 @@ int ibv_query_qp(ibv_qp* face, ibv_qp_attr* attributes, int, ibv_qp_init_attr* i
     a.ah_attr.grh.hop_limit = of.hop_limit;
     a.ah_attr.grh.traffic_class = of.traffic_class;
     a.ah_attr.is_global = 1;
+    a.ah_attr.sl = of.sl;
     a.ah_attr.port_num = kPort;
   }
   a.pkey_index = of.pkey_index;

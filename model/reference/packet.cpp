@@ -7,8 +7,8 @@
 namespace rnic::reference {
 namespace {
 
-constexpr std::uint16_t kIpv4 = 0x0800, kIpv6 = 0x86dd, kRocePort = 4791;
-constexpr std::size_t kEthernet = kEthernetHeader, kUdp = 8, kPorts = 4, kBth = 12, kIcrc = 4, kSmallest = 60;
+constexpr std::uint16_t kIpv4 = 0x0800, kIpv6 = 0x86dd, kVlan = 0x8100, kRocePort = 4791;
+constexpr std::size_t kEthernet = kEthernetHeader, kTag = 4, kUdp = 8, kPorts = 4, kBth = 12, kIcrc = 4, kSmallest = 60;
 constexpr std::uint8_t kUdpProtocol = 17;
 
 bool has_reth(std::uint8_t kind) {
@@ -189,10 +189,15 @@ Bytes build(const Packet& packet) {
   const std::size_t udp_bytes =
       kUdp + kBth + extended_bytes(packet.service(), packet.kind()) + packet.payload.size() + pad + kIcrc;
   Bytes frame;
-  frame.reserve(kEthernet + 40 + udp_bytes + kSmallest);
+  frame.reserve(kEthernet + kTag + 40 + udp_bytes + kSmallest);
   append_big(frame, packet.path.dest_mac, 6);
   append_big(frame, packet.path.source_mac, 6);
+  if (packet.path.tag) {
+    append_big(frame, kVlan, 2);
+    append_big(frame, *packet.path.tag, 2);
+  }
   append_big(frame, packet.path.ipv6 ? kIpv6 : kIpv4, 2);
+  const std::size_t ip = frame.size();
   append_ip(frame, packet.path, udp_bytes);
   append_big(frame, packet.path.source_port, 2);
   append_big(frame, kRocePort, 2);
@@ -207,9 +212,15 @@ Bytes build(const Packet& packet) {
   append_extended(frame, packet);
   frame.insert(frame.end(), packet.payload.begin(), packet.payload.end());
   frame.resize(frame.size() + pad);
-  append_little(frame, invariant_crc(frame, kEthernet, frame.size()), 4);
+  append_little(frame, invariant_crc(frame, ip, frame.size()), 4);
   if (frame.size() < kSmallest) frame.resize(kSmallest);
   return frame;
+}
+
+std::optional<std::uint16_t> requested_tag(std::uint64_t bits) {
+  constexpr std::uint64_t kWanted = 1 << 12;  // where the tag has DEI, which is 0
+  if ((bits & kWanted) == 0) return std::nullopt;
+  return static_cast<std::uint16_t>(bits & ~kWanted);
 }
 
 std::optional<std::uint64_t> multicast_mac(const Address& group) {
@@ -227,12 +238,17 @@ Verdict parse(const Bytes& frame, std::uint64_t mac, Packet& packet) {
   Path& path = packet.path;
   path.dest_mac = big(frame, 0, 6);
   path.source_mac = big(frame, 6, 6);
-  const std::uint64_t type = big(frame, 12, 2);
+  std::size_t ip = kEthernet;
+  if (big(frame, 12, 2) == kVlan) {  // one tag; behind it comes an EtherType again
+    path.tag = static_cast<std::uint16_t>(big(frame, 14, 2));
+    ip += kTag;
+  }
+  const std::uint64_t type = big(frame, ip - 2, 2);
   if (type != kIpv4 && type != kIpv6) return Verdict::NotRoce;
   path.ipv6 = type == kIpv6;
   std::size_t udp = 0, end = 0;
-  if (const Verdict verdict = parse_ip(frame, kEthernet, mac, packet, udp, end); verdict != Verdict::Good)
-    return verdict;
+  if (const Verdict verdict = parse_ip(frame, ip, mac, packet, udp, end); verdict != Verdict::Good) return verdict;
+  if (path.vid() == kReservedVid) return Verdict::Malformed;
   if (end > frame.size() || end < udp + kUdp + kBth + kIcrc || big(frame, udp + 4, 2) != end - udp)
     return Verdict::Malformed;
   path.source_port = static_cast<std::uint16_t>(big(frame, udp, 2));
@@ -240,7 +256,7 @@ Verdict parse(const Bytes& frame, std::uint64_t mac, Packet& packet) {
   packet.opcode = frame[bth];
   const std::uint8_t flags = frame[bth + 1];
   if ((flags & 0x0f) != 0) return Verdict::Malformed;  // transport version
-  if (little(frame, end - kIcrc, 4) != invariant_crc(frame, kEthernet, end - kIcrc)) return Verdict::BadIcrc;
+  if (little(frame, end - kIcrc, 4) != invariant_crc(frame, ip, end - kIcrc)) return Verdict::BadIcrc;
   const std::size_t pad = flags >> 4 & 3;
   if (packet.opcode == kCongestionNotification) {  // 16 reserved bytes and nothing else (annex A17.9.3)
     return pad == 0 && bth + kBth + 16 + kIcrc == end ? Verdict::Congestion : Verdict::Malformed;

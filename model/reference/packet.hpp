@@ -11,12 +11,21 @@ namespace rnic::reference {
 /// The way of a packet: Ethernet, IP and UDP.
 struct Path {
   std::uint64_t source_mac{}, dest_mac{};
+  std::optional<std::uint16_t> tag;  ///< VLAN tag (IEEE 802.1Q 9.6): PCP in bits 15:13, DEI in bit 12, VID
   bool ipv6{};
   Address source{}, dest{};  ///< IPv4 as ::ffff:a.b.c.d
   std::uint8_t traffic_class{}, hop_limit{};
   std::uint32_t flow_label{};
   std::uint16_t source_port{};
+
+  /// The VLAN; 0: none, as of a tag that gives a priority only.
+  [[nodiscard]] std::uint16_t vid() const { return tag ? *tag & 0xfff : 0; }
 };
+
+/// VID that no tag has (IEEE 802.1Q 9.6, table 9-2).
+inline constexpr std::uint16_t kReservedVid = 0xfff;
+/// The tag that two bytes of ModifyQp or of an address segment ask for: VID, whether there is one, priority.
+[[nodiscard]] std::optional<std::uint16_t> requested_tag(std::uint64_t bits);
 
 /// A RoCEv2 packet: base transport header, the extended headers that its opcode has, and payload (InfiniBand
 /// specification 9.2, 9.3).

@@ -58,8 +58,13 @@ Transition transition(QpState from, QpState to, QpType type) {
   return {};
 }
 
+/// The two bytes of ModifyQp that ask for a VLAN tag.
+std::optional<std::uint16_t> tag_of(const Bytes& body) { return requested_tag(little(body, 38, 2)); }
+
 /// What ModifyQp carries is in range.
-bool in_range(std::uint32_t mask, const Bytes& body) {
+bool in_range(QpType type, std::uint32_t mask, const Bytes& body) {
+  const bool tagged = (mask & attr::Av) != 0 && type != QpType::Ud && tag_of(body);
+  if (tagged && (*tag_of(body) & kReservedVid) == kReservedVid) return false;
   if ((mask & attr::PathMtu) != 0 && (body[1] < 1 || body[1] > 5)) return false;
   if ((mask & attr::MaxDestRdAtomic) != 0 && body[2] > kMaxReads) return false;
   if ((mask & attr::MaxRdAtomic) != 0 && body[3] > kMaxReads) return false;
@@ -101,6 +106,7 @@ void take_attributes(Qp& qp, std::uint32_t mask, const Bytes& body) {
     path.source_port = static_cast<std::uint16_t>(little(body, 23, 2));
     path.flow_label = static_cast<std::uint32_t>(little(body, 25, 3) & 0xfffff);
     path.dest_mac = little(body, 32, 6);
+    path.tag = tag_of(body);
     path.source = address_at(body, 40);
     path.dest = address_at(body, 56);
   }
@@ -223,7 +229,7 @@ Task<AdminStatus> Qps::modify(std::uint32_t number, Bytes body) {
   const Transition rule = transition(qp->state, to, qp->type);
   if (!rule.legal || (mask & ~(rule.needs | rule.takes)) != 0) co_return AdminStatus::BadState;
   if ((mask & attr::CurState) != 0 && body[75] != static_cast<std::uint8_t>(qp->state)) co_return AdminStatus::BadState;
-  if ((rule.needs & ~mask) != 0 || !in_range(mask, body)) co_return AdminStatus::BadParameter;
+  if ((rule.needs & ~mask) != 0 || !in_range(qp->type, mask, body)) co_return AdminStatus::BadParameter;
   if (qp->state == QpState::Sqe && to == QpState::Rts && qp->sq_retired != qp->sq_producer)
     co_return AdminStatus::BadState;
   take_attributes(*qp, mask, body);

@@ -26,6 +26,8 @@ Bytes encode(const Completion& c, Time now, bool phase) {
   put_field(bytes, 144, 8, c.syndrome);
   put_field(bytes, 152, 24, c.source_qpn);
   put_field(bytes, 192, 64, now / kCycle);
+  put_field(bytes, 480, 16, c.tag.value_or(0));
+  put_field(bytes, 496, 1, c.tag.has_value());
   put_field(bytes, 504, 1, phase);
   return bytes;
 }

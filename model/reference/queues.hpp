@@ -25,6 +25,7 @@ struct Completion {
   std::uint16_t retired_index{};
   std::uint8_t syndrome{};
   std::uint32_t source_qpn{};
+  std::optional<std::uint16_t> tag;  ///< VLAN tag of a datagram
 };
 
 /// Completion queue (InfiniBand specification 10.2.6, 11.5.2.2). Indexes have 24 bits.

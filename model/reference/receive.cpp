@@ -80,6 +80,7 @@ void Responder::complete(Qp& qp, Status status, const Packet& packet, std::uint3
     entry.byte_count = bytes;
     entry.grh = qp.type == QpType::Ud;
     entry.source_qpn = packet.source_qpn;
+    if (entry.grh) entry.tag = packet.path.tag;
   }
   entry.syndrome = syndrome;
   qp.receive.reset();

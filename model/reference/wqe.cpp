@@ -100,6 +100,8 @@ bool SendWqe::decode(const Bytes& bytes, QpType type, std::uint16_t expected_ind
     second_source = (bytes[43] & 1) != 0;
     qkey = static_cast<std::uint32_t>(little(bytes, 44, 4));
     path.flow_label = static_cast<std::uint32_t>(little(bytes, 48, 4) & 0xfffff);
+    path.tag = requested_tag(little(bytes, 52, 2));
+    if (path.vid() == kReservedVid) return false;
     at += 48;
   } else if (!is_send()) {
     if (size < at + kSegment) return false;

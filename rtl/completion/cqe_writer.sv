@@ -144,6 +144,8 @@ module cqe_writer (
     cqe.immediate       = item_data_i.immediate;
     cqe.grh             = item_data_i.grh;
     cqe.source_qpn      = item_data_i.source_qpn;
+    cqe.vlan            = item_data_i.vlan;
+    cqe.vlan_tci        = item_data_i.vlan_tci;
     cqe.timestamp     = timestamp_q;
     cqe.phase         = !place[ctx_q.log_depth];
     wr_data_o         = '0;

@@ -170,6 +170,8 @@ module rx_post (
       cqe_data_o.immediate       = done_q.immediate;
       cqe_data_o.grh             = done_q.grh;
       cqe_data_o.source_qpn      = done_q.source_qpn;
+      cqe_data_o.vlan            = done_q.vlan;
+      cqe_data_o.vlan_tci        = done_q.vlan_tci;
     end else begin
       cqe_data_o.syndrome = refused_q ? 8'(refusal_q) : {4'd0, done_q.status};
     end

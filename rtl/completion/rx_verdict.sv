@@ -197,7 +197,8 @@ module rx_verdict (
   logic unused_done;
   assign unused_done = &{1'b0, done_i.qpn, done_i.wqe_idx, done_i.solicited, done_i.write_imm,
       done_i.with_invalidate, done_i.immediate[31:25],
-      done_i.srqn, done_i.pd, done_i.take, done_i.grh, done_i.source_qpn};
+      done_i.srqn, done_i.pd, done_i.take, done_i.grh, done_i.source_qpn, done_i.vlan,
+      done_i.vlan_tci};
 endmodule
 
 `default_nettype wire

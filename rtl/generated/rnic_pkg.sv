@@ -89,6 +89,12 @@ package rnic_pkg;
   localparam logic [31:0] EtherTypeIpv4 = 32'd2048;
   /// EtherType of IPv6.
   localparam logic [31:0] EtherTypeIpv6 = 32'd34525;
+  /// EtherType of a VLAN tag (IEEE 802.1Q 9.5, table 9-1).
+  localparam logic [31:0] EtherTypeVlan = 32'd33024;
+  /// Size of vlan_tag, behind the source address.
+  localparam logic [31:0] VlanTagBytes = 32'd4;
+  /// VID that no tag has on the wire (IEEE 802.1Q 9.6, table 9-2).
+  localparam logic [31:0] ReservedVid = 32'd4095;
 
   // CompletionTimeoutRange: Completion time-out, by the encoding of PCI Express Device Control 2 (base specification 7.5.3.16), ranges A to C, with what the NIC takes of each range at its nominal clock: the middle, at most 2 us more until it is noticed. A driver reckons with the end of the range.
   localparam logic [3:0] CompletionTimeoutRangeDefault = 4'd0;  // 50 us to 50 ms, of which the specification recommends what is not below 10 ms: 30 ms
@@ -219,7 +225,7 @@ package rnic_pkg;
   localparam logic [20:0] QpAttrPkeyIndex = 21'd16;  // pkey
   localparam logic [20:0] QpAttrPort = 21'd32;  // There is one port
   localparam logic [20:0] QpAttrQkey = 21'd64;  // UD: qkey
-  localparam logic [20:0] QpAttrAv = 21'd128;  // Address vector: ipv6, traffic_class, hop_limit, udp_source_port, flow_label, dest_mac, source_ip, dest_ip
+  localparam logic [20:0] QpAttrAv = 21'd128;  // Address vector: ipv6, traffic_class, hop_limit, udp_source_port, flow_label, dest_mac, vlan, vlan_id, pcp, source_ip, dest_ip
   localparam logic [20:0] QpAttrPathMtu = 21'd256;  // path_mtu
   localparam logic [20:0] QpAttrTimeout = 21'd512;  // ack_timeout
   localparam logic [20:0] QpAttrRetryCnt = 21'd1024;  // retry_count
@@ -796,8 +802,12 @@ package rnic_pkg;
   /// Address segment of a SEND on a UD QP: behind wqe_control, before the data segments or inline bytes. The source is an address of the QP; it says whether the packet is IPv4 or IPv6. The UDP source port is 0xC000 plus 14 bits of the flow label: bits 13:0 exclusive-or bits 19:14. The path MTU is that of the QP.
   localparam int unsigned WqeAddressBits = 384;
   typedef struct packed {
-    logic [63:0] reserved2;
-    logic [39:0] reserved1;
+    logic [63:0] reserved3;
+    logic [15:0] reserved2;
+    logic [2:0] pcp;  // Priority in the tag
+    logic vlan;  // The packet has a VLAN tag
+    logic [11:0] vlan_id;  // VID of the tag, 0 to 4094 (see VLAN tags)
+    logic [7:0] reserved1;
     logic [23:0] flow_label;  // 20 bits used
     logic [31:0] qkey;  // Q_Key; with bit 31 set, that of the QP is sent (InfiniBand specification 10.2.5)
     logic [6:0] reserved0;
@@ -848,7 +858,10 @@ package rnic_pkg;
   typedef struct packed {
     logic [6:0] reserved7;
     logic phase;  // Valid bit
-    logic [55:0] reserved6;
+    logic [6:0] reserved8;
+    logic vlan;  // Datagram: the packet had a VLAN tag (see VLAN tags)
+    logic [15:0] vlan_tci;  // With vlan: PCP in bits 15:13, DEI in bit 12, VID in bits 11:0
+    logic [31:0] reserved6;
     logic [63:0] reserved5;
     logic [63:0] reserved4;
     logic [63:0] reserved3;
@@ -1060,7 +1073,9 @@ package rnic_pkg;
     logic [20:0] attr_mask;  // QpAttr
     logic [127:0] dest_ip;  // As source_ip
     logic [127:0] source_ip;  // Network order: first byte on the wire is the lowest byte here
-    logic [15:0] reserved4;
+    logic [2:0] pcp;  // Priority in the tag
+    logic vlan;  // RC, UC: the packets of the QP have a VLAN tag
+    logic [11:0] vlan_id;  // VID of the tag, 0 to 4094 (see VLAN tags)
     logic [47:0] dest_mac;  // As in PortMac
     logic [31:0] qkey;  // UD: Q_Key of the QP
     logic [23:0] flow_label;  // 20 bits used
@@ -1230,6 +1245,15 @@ package rnic_pkg;
     logic [47:0] source;
     logic [15:0] ethertype;
   } eth_header_t;
+
+  /// VLAN tag (IEEE 802.1Q 9.4 to 9.6), between source address and EtherType of the Ethernet header.
+  localparam int unsigned VlanTagBits = 32;
+  typedef struct packed {
+    logic [15:0] tpid;  // EtherTypeVlan
+    logic [2:0] pcp;  // Priority
+    logic dei;  // Drop eligible
+    logic [11:0] vid;  // VLAN; 0: none, the tag gives a priority only
+  } vlan_tag_t;
 
   /// IPv4 header without options.
   localparam int unsigned Ipv4HeaderBits = 160;
@@ -1596,10 +1620,13 @@ package rnic_pkg;
   } srq_ctx_t;
 
   /// Where a QP sends. Addresses: first byte on the wire in the low byte. UD: pkey, source_ip and dest_ip are its own, the rest comes with each WQE.
-  localparam int unsigned PathBits = 397;
+  localparam int unsigned PathBits = 413;
   typedef struct packed {
     logic [127:0] dest_ip;
     logic [127:0] source_ip;
+    logic [2:0] pcp;
+    logic vlan;
+    logic [11:0] vlan_id;
     logic [47:0] dest_mac;
     logic [19:0] flow_label;
     logic [15:0] udp_source_port;
@@ -1855,8 +1882,10 @@ package rnic_pkg;
   } ethernet_t;
 
   /// A packet with valid ICRC, or a raw frame, whose opcode is the reserved one of RawPacket: then dest_qpn and payload_length count, and the payload is all of the frame. Its payload_beats follow on the payload stream when payload_length > 0. The payload of a datagram starts with its GRH (GrhBytes).
-  localparam int unsigned RxDescBits = 722;
+  localparam int unsigned RxDescBits = 739;
   typedef struct packed {
+    logic [15:0] vlan_tci;  // Of the tag
+    logic vlan;  // It had a VLAN tag
     logic multicast;  // A datagram to QPN MulticastQpn, the group dest_ip and its MAC; behind rx_multicast: the copy of a QP that is attached to the group
     logic parked;  // A request that has waited in rx_park
     logic [127:0] dest_ip;
@@ -1882,8 +1911,10 @@ package rnic_pkg;
   } rx_desc_t;
 
   /// A packet that the protocol checks have passed, in wire order: where its payload goes and what follows.
-  localparam int unsigned RxPlanBits = 523;
+  localparam int unsigned RxPlanBits = 540;
   typedef struct packed {
+    logic [15:0] vlan_tci;  // Of the tag
+    logic vlan;  // ReceiveDone: a datagram that had a VLAN tag
     logic [23:0] source_qpn;  // ReceiveDone: a datagram
     logic grh;  // ReceiveDone: a datagram
     logic take;  // UC, UD: from recv_ctx
@@ -1938,8 +1969,10 @@ package rnic_pkg;
   } scatter_piece_t;
 
   /// A packet whose payload writes have been handed to PCIe, in wire order. A fault turns its action into Nak, or BadResponse for a Response.
-  localparam int unsigned RxDoneBits = 453;
+  localparam int unsigned RxDoneBits = 470;
   typedef struct packed {
+    logic [15:0] vlan_tci;
+    logic vlan;
     logic [23:0] source_qpn;
     logic grh;
     logic take;
@@ -2042,8 +2075,10 @@ package rnic_pkg;
   } timer_event_t;
 
   /// A CQE to write; the CQ engine adds timestamp and phase.
-  localparam int unsigned CqeReqBits = 181;
+  localparam int unsigned CqeReqBits = 198;
   typedef struct packed {
+    logic [15:0] vlan_tci;
+    logic vlan;
     logic [23:0] source_qpn;
     logic grh;
     logic [31:0] immediate;

@@ -57,7 +57,7 @@ module admin_qp_check (
       ? rnic_pkg::AdminStatusSuccess : rnic_pkg::AdminStatusBadParameter;
 
   // ---- ModifyQp -------------------------------------------------------------------------------
-  logic legal, taken, complete, fields_ok, mtu_ok, ip_ok, cur_state_ok;
+  logic legal, taken, complete, fields_ok, mtu_ok, ip_ok, vlan_ok, cur_state_ok;
   logic is_ud;
   logic [20:0] given, required, optional;
 
@@ -79,9 +79,11 @@ module admin_qp_check (
   assign is_ud  = qp_type_i == rnic_pkg::QpTypeUd;
   assign ip_ok  = modify.ipv6 || is_ud ||
       (modify.source_ip[95:0] == Ipv4Prefix && modify.dest_ip[95:0] == Ipv4Prefix);
+  // The reserved VID is never sent (IEEE 802.1Q 9.6); a UD QP has its tags in its WQEs.
+  assign vlan_ok = !modify.vlan || is_ud || modify.vlan_id != rnic_pkg::ReservedVid[11:0];
   always_comb begin
     fields_ok = 1'b1;
-    if ((given & rnic_pkg::QpAttrAv) != '0 && !ip_ok) fields_ok = 1'b0;
+    if ((given & rnic_pkg::QpAttrAv) != '0 && !(ip_ok && vlan_ok)) fields_ok = 1'b0;
     if ((given & rnic_pkg::QpAttrPathMtu) != '0 && !mtu_ok) fields_ok = 1'b0;
     if ((given & rnic_pkg::QpAttrMinRnrTimer) != '0 && modify.min_rnr_timer[7:5] != '0) begin
       fields_ok = 1'b0;

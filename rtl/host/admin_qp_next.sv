@@ -158,6 +158,9 @@ module admin_qp_next (
     path_o.udp_source_port = modify.udp_source_port;
     path_o.flow_label      = modify.flow_label[19:0];
     path_o.dest_mac        = modify.dest_mac;
+    path_o.vlan            = modify.vlan;
+    path_o.vlan_id         = modify.vlan_id;
+    path_o.pcp             = modify.pcp;
     path_o.source_ip       = modify.source_ip;
     path_o.dest_ip         = modify.dest_ip;
   end

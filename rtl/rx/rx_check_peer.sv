@@ -4,12 +4,13 @@
 /// one cycle after its inputs are stable. At most one output is set.
 ///
 /// The QP must exist with all 24 bits of the QPN, the packet must come from the QP's peer and be
-/// for the address that the QP uses (annex A17: the IP addresses stand for the GIDs), the P_Key
-/// must match (10.9.3: the low 15 bits are equal and not zero, and one side at least is a full
-/// member), and the QP must be of the packet's transport service, in a state that takes such
-/// packets: RTS and SQD, for requests RTR too. In SQE only the send side has stopped, and the
-/// receive side is in RTS. A datagram may come from anywhere, to
-/// either address of its QP or to a group that the QP is attached to, with the QP's Q_Key (10.2.5).
+/// for the address that the QP uses (annex A17: the IP addresses stand for the GIDs), in the VLAN
+/// of its path (no tag and a priority tag: in none), the P_Key must match (10.9.3: the low 15 bits
+/// are equal and not zero, and one side at least is a full member), and the QP must be of the
+/// packet's transport service, in a state that takes such packets: RTS and SQD, for requests RTR
+/// too. In SQE only the send side has stopped, and the receive side is in RTS. A datagram may come
+/// from anywhere and any VLAN, to either address of its QP or to a group that the QP is attached
+/// to, with the QP's Q_Key (10.2.5).
 /// An Ethernet frame for a RawPacket QP has no peer, P_Key or Q_Key.
 module rx_check_peer (
     input  wire logic               clk_i,
@@ -30,7 +31,9 @@ module rx_check_peer (
 );
   localparam logic [95:0] Ipv4Prefix = {16'hFFFF, 80'd0};
 
-  logic exists, is_ud, is_raw, address_ok, own_ok, pkey_ok, peer_ok, qkey_ok, class_ok, state_ok;
+  logic exists, is_ud, is_raw, address_ok, own_ok, pkey_ok, peer_ok, qkey_ok, class_ok, state_ok,
+      vlan_ok;
+  logic [11:0] vid, path_vid;
 
   assign exists = in_use_i && qpn_i == desc_i.dest_qpn;
   assign is_ud  = qp_type_i == rnic_pkg::QpTypeUd;
@@ -41,13 +44,17 @@ module rx_check_peer (
       && path_i.source_ip[127:96] == desc_i.dest_ip[127:96]
       && (!desc_i.ipv6 || (path_i.dest_ip[95:0] == desc_i.source_ip[95:0]
                            && path_i.source_ip[95:0] == desc_i.dest_ip[95:0]));
+  // VID 0 is that of a priority tag (IEEE 802.1Q 9.6).
+  assign vid      = desc_i.vlan ? desc_i.vlan_tci[11:0] : '0;
+  assign path_vid = path_i.vlan ? path_i.vlan_id : '0;
+  assign vlan_ok  = vid == path_vid;
   assign own_ok  = desc_i.multicast
       || ((desc_i.dest_ip == path_i.source_ip || desc_i.dest_ip == path_i.dest_ip)
           && desc_i.ipv6 == (desc_i.dest_ip[95:0] != Ipv4Prefix));
   assign pkey_ok = path_i.pkey[14:0] == desc_i.pkey[14:0] && desc_i.pkey[14:0] != '0
       && (path_i.pkey[15] || desc_i.pkey[15]);
   assign peer_ok = is_raw ||
-      (pkey_ok && (is_ud ? own_ok : path_i.ipv6 == desc_i.ipv6 && address_ok));
+      (pkey_ok && (is_ud ? own_ok : path_i.ipv6 == desc_i.ipv6 && address_ok && vlan_ok));
   assign qkey_ok = !is_ud || desc_i.opcode[6:5] != rnic_pkg::QpTypeUd || desc_i.qkey == qkey_i;
 
   // Bits 7:5 of the opcode are the transport service.
@@ -68,7 +75,8 @@ module rx_check_peer (
       desc_i.va, desc_i.rkey, desc_i.dma_length, desc_i.swap_add, desc_i.compare,
       desc_i.immediate, desc_i.syndrome, desc_i.msn, desc_i.opcode[4:0],
       desc_i.source_qpn, desc_i.parked, path_i.dest_qpn, path_i.traffic_class, path_i.hop_limit,
-      path_i.udp_source_port, path_i.flow_label, path_i.dest_mac};
+      path_i.udp_source_port, path_i.flow_label, path_i.dest_mac, path_i.pcp,
+      desc_i.vlan_tci[15:12]};
 endmodule
 
 `default_nettype wire

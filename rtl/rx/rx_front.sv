@@ -5,11 +5,12 @@
 ///
 /// Frames cannot be held up (a MAC gives no back-pressure): when the buffer (at least 128 KiB of
 /// payload, 2048 packets) cannot take a whole frame it is dropped and counted. Checks: destination
-/// MAC (ours, or that of the multicast group to which the packet goes), EtherType, IP
-/// version and header length, no fragments, IPv4 header checksum, UDP port and length against the
-/// frame, BTH version 0, pad count, an opcode of RC, UC or UD whose extended headers fit, payload
-/// not above 4096 bytes, ICRC. A packet leaves only when all of it is known to be good: first
-/// rx_desc_t, then (payload_length > 0) its payload, packed, padding and ICRC removed.
+/// MAC (ours, or that of the multicast group to which the packet goes), one VLAN tag at most and
+/// not of the reserved VID, EtherType, IP version and header length, no fragments, IPv4 header
+/// checksum, UDP port and length against the frame, BTH version 0, pad count, an opcode of RC, UC
+/// or UD whose extended headers fit, payload not above 4096 bytes, ICRC. A packet leaves only when
+/// all of it is known to be good: first rx_desc_t, then (payload_length > 0) its payload, packed,
+/// padding and ICRC removed.
 /// The payload of a datagram starts with its GRH: 40 bytes, its IPv6 header, or 20 zeros and its
 /// IPv4 header (annex A17.4.5.1). A congestion notification is counted and goes no further: nothing
 /// here slows down.
@@ -42,7 +43,8 @@ module rx_front (
   localparam logic [31:0] Residue = 32'h2144df1c;
 
   // ---- Ethernet header off; IP, UDP and BTH read ----
-  logic ip_valid, ip_first, ip_last, ip_err, ip_ipv4, ip_ipv6, ip_group;
+  logic ip_valid, ip_first, ip_last, ip_err, ip_ipv4, ip_ipv6, ip_group, ip_vlan;
+  logic [15:0] ip_tci;
   logic [6:0] ip_bytes;
   logic [511:0] ip_data;
 
@@ -61,7 +63,9 @@ module rx_front (
       .out_data_o (ip_data),
       .out_ipv4_o (ip_ipv4),
       .out_ipv6_o (ip_ipv6),
-      .out_group_o(ip_group)
+      .out_group_o(ip_group),
+      .out_vlan_o (ip_vlan),
+      .out_tci_o  (ip_tci)
   );
 
   logic beat_valid, beat_first, beat_last, beat_end, other, bad;
@@ -84,6 +88,8 @@ module rx_front (
       .in_ipv4_i       (ip_ipv4),
       .in_ipv6_i       (ip_ipv6),
       .in_group_i      (ip_group),
+      .in_vlan_i       (ip_vlan),
+      .in_tci_i        (ip_tci),
       .out_valid_o     (beat_valid),
       .out_first_o     (beat_first),
       .out_last_o      (beat_last),

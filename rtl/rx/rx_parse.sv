@@ -12,8 +12,9 @@
 /// its GRH, of ten words: payload_words_o is ten less, payload_length_o 40 more, and ipv6_o says of
 /// which header it is made. With the beat that has out_last_o: the packet's fields, and the verdict
 /// on all but checksum and ICRC. other_o: not RoCEv2, or not for this port. bad_o: RoCEv2, but its
-/// lengths or fields are wrong. checksum_o: sum of the IPv4 header, to be folded to ones; IPv6:
-/// ones. congestion_o: a congestion notification, unless bad_o.
+/// lengths or fields are wrong, or its tag has the reserved VID (IEEE 802.1Q 9.6). checksum_o: sum
+/// of the IPv4 header, to be folded to ones; IPv6: ones. congestion_o: a congestion notification,
+/// unless bad_o.
 module rx_parse (
     input  wire logic                clk_i,
     input  wire logic                rst_ni,
@@ -27,6 +28,9 @@ module rx_parse (
     input  wire logic                in_ipv6_i,
     // To the MAC of the multicast group to which the IP packet goes
     input  wire logic                in_group_i,
+    // With a VLAN tag, which says
+    input  wire logic                in_vlan_i,
+    input  wire logic [15:0]         in_tci_i,
     output logic                     out_valid_o,
     output logic                     out_first_o,
     output logic                     out_last_o,
@@ -97,11 +101,12 @@ module rx_parse (
       ((in_ipv4_i && ipv4.protocol == Udp) || (in_ipv6_i && ipv6.next_header == Udp));
 
   // No IPv4 options, no fragments; the only BTH version is 0 (9.2.4).
-  logic ipv4_right, udp_right;
+  logic ipv4_right, udp_right, tag_right;
   assign ipv4_right = ipv4.version == 4'd4 && ipv4.ihl == 4'd5 && !ipv4.flags[0] &&
       ipv4.fragment_offset == '0;
   assign udp_right = {1'b0, udp.length} + (in_ipv6_i ? 17'd40 : 17'd20) == total;
-  assign fields_right = known && bth.version == '0 && udp_right &&
+  assign tag_right = !in_vlan_i || in_tci_i[11:0] != rnic_pkg::ReservedVid[11:0];
+  assign fields_right = known && bth.version == '0 && udp_right && tag_right &&
       (in_ipv6_i ? ipv6.version == 4'd6 : ipv4_right);
 
   logic [19:0] sum;
@@ -185,6 +190,8 @@ module rx_parse (
       desc_q.syndrome    <= aeth ? ext[191:184] : '0;
       desc_q.msn         <= aeth ? ext[183:160] : '0;
       desc_q.ipv6        <= in_ipv6_i;
+      desc_q.vlan        <= in_vlan_i;
+      desc_q.vlan_tci    <= in_vlan_i ? in_tci_i : '0;
       // Known one cycle later; desc_o has it.
       desc_q.payload_length <= '0;
       desc_q.source_ip   <= source_ip;

@@ -41,6 +41,8 @@ module rx_place_packet (
     done_o.take            = plan_i.take;
     done_o.grh             = plan_i.grh;
     done_o.source_qpn      = plan_i.source_qpn;
+    done_o.vlan            = plan_i.vlan;
+    done_o.vlan_tci        = plan_i.vlan_tci;
   end
 
   logic unused_bits;

@@ -32,15 +32,19 @@ module sq_plan (
   rnic_pkg::tx_desc_t packet;
   rnic_pkg::send_ctx_t packet_ctx;
   rnic_pkg::wqe_fast_register_t fast;
-  logic unused_fast;
+  rnic_pkg::wqe_address_t address;
+  logic unused_bits;
   assign fast        = header_i[255:128];
-  assign unused_fast = ^fast;
+  assign address     = header_i;
+  assign unused_bits = ^{fast, address};
   sq_wqe_check u_check (
       .control_i,
       .ctx_i,
       .sum_i,
       .header_segments_i,
       .page_count_i(fast.page_count),
+      .vlan_i      (address.vlan),
+      .vlan_id_i   (address.vlan_id),
       .bad_o       (bad),
       .bad_status_o
   );

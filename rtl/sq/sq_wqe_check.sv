@@ -8,8 +8,8 @@
 ///
 /// UC has no Reads, atomics and remote invalidations, UD no Writes and no memory operations either
 /// (InfiniBand specification 9.4, table 37); a datagram is one packet (9.8.3), a longer one a local
-/// length error (11.6.2). RawPacket has SENDs without immediate data, of an Ethernet header to
-/// MaxFrameBytes.
+/// length error (11.6.2), and its VLAN tag has not the reserved VID (IEEE 802.1Q 9.6). RawPacket
+/// has SENDs without immediate data, of an Ethernet header to MaxFrameBytes.
 module sq_wqe_check (
     input  wire rnic_pkg::wqe_control_t control_i,
     input  wire rnic_pkg::send_ctx_t    ctx_i,
@@ -18,13 +18,17 @@ module sq_wqe_check (
     input  wire logic [2:0]             header_segments_i,
     // FastRegister: pages of its list
     input  wire logic [15:0]            page_count_i,
+    // UD: tag of the datagram
+    input  wire logic                   vlan_i,
+    input  wire logic [11:0]            vlan_id_i,
     output logic                        bad_o,
     output logic [7:0]                  bad_status_o
 );
   logic known, is_send, is_write, is_read, is_atomic, is_memory, immediate, invalidate;
   logic is_ud, is_raw, bad_service, bad_length, malformed;
   logic [7:0] stride_segments, data_segments;
-  logic bad_header, bad_size, bad_data, bad_inline, bad_resume, bad_memory, is_fast, has_list;
+  logic bad_header, bad_size, bad_data, bad_inline, bad_resume, bad_memory, bad_tag, is_fast,
+      has_list;
   logic [15:0] list_segments;
 
   sq_decode u_decode (
@@ -67,8 +71,9 @@ module sq_wqe_check (
   assign bad_length  = (is_ud && control_i.length > (32'd128 << ctx_i.mtu)) ||
                         (is_raw && (control_i.length < rnic_pkg::EthHeaderBytes ||
                                     control_i.length > rnic_pkg::MaxFrameBytes));
+  assign bad_tag     = is_ud && vlan_i && vlan_id_i == rnic_pkg::ReservedVid[11:0];
   assign malformed   = bad_header || bad_size || bad_resume || bad_memory || bad_service ||
-                        (control_i.inline_data ? bad_inline : bad_data);
+                        bad_tag || (control_i.inline_data ? bad_inline : bad_data);
   assign bad_o        = malformed || bad_length;
   assign bad_status_o = malformed ? rnic_pkg::CqeStatusLocQpOpErr : rnic_pkg::CqeStatusLocLenErr;
 

@@ -5,12 +5,13 @@
 /// path of its QP (tx_route). An AtomicAckETH comes as payload.
 ///
 /// head_bytes_o: lane 0 is the first byte of the IP header, head_length_o (40 to 88) bytes. With it
-/// go what the stages behind need: the destination MAC, the event it counts as when sent (bit 0
-/// request, 1 Read response, 2 ACK, 3 NAK, 4 RNR NAK), and the tx_fault_t to report when its
-/// payload fails (status to be filled in), whether it is a fatal NAK, whether it tells when it
-/// leaves, how much payload it has, whether it asks for an answer and what the timer is to know of
-/// it then. A raw frame (head_raw_o) has a header of no bytes: it is all payload. Packets keep
-/// their order; Depth may wait.
+/// go what the stages behind need: the destination MAC, whether it has a VLAN tag and what that
+/// says (head_tci_o: PCP, DEI 0, VID), the event it counts as when sent (bit 0 request, 1 Read
+/// response, 2 ACK, 3 NAK, 4 RNR NAK), and the tx_fault_t to report when its payload fails (status
+/// to be filled in), whether it is a fatal NAK, whether it tells when it leaves, how much payload
+/// it has, whether it asks for an answer and what the timer is to know of it then. A raw frame
+/// (head_raw_o) has a header of no bytes: it is all payload. Packets keep their order; Depth may
+/// wait.
 module tx_build #(
     parameter int unsigned Depth = 32
 ) (
@@ -28,6 +29,8 @@ module tx_build #(
     output logic [6:0]               head_length_o,
     output logic                     head_raw_o,
     output logic [47:0]              head_mac_o,
+    output logic                     head_vlan_o,
+    output logic [15:0]              head_tci_o,
     output logic [4:0]               head_count_o,
     output rnic_pkg::tx_fault_t      head_fault_o,
     output logic                     head_nak_o,
@@ -38,7 +41,7 @@ module tx_build #(
     output rnic_pkg::timer_event_t   head_left_o
 );
   localparam int unsigned FaultBits = rnic_pkg::TxFaultBits;
-  localparam int unsigned Width = 704 + 7 + 1 + 48 + 5 + FaultBits + 3 + 1 +
+  localparam int unsigned Width = 704 + 7 + 1 + 48 + 1 + 16 + 5 + FaultBits + 3 + 1 +
                                   rnic_pkg::TimerEventBits + 13;
   localparam int unsigned CountBits = $clog2(Depth) + 2;
 
@@ -149,7 +152,8 @@ module tx_build #(
   logic [703:0] top_first, bytes;
   logic [6:0] length;
   logic [4:0] count;
-  logic nak, raw;
+  logic nak, raw, vlan;
+  logic [15:0] tci;
   rnic_pkg::tx_fault_t fault;
   logic asks;
   rnic_pkg::timer_event_t left;
@@ -211,6 +215,9 @@ module tx_build #(
     top_first            = b_path_q.ipv6 ? {ipv6, udp, bth, ext} : {ipv4, udp, bth, ext, 160'd0};
     for (int unsigned i = 0; i < 88; i++) bytes[8*i+:8] = top_first[8*(87-i)+:8];
     raw      = b_desc_q.opcode[6:5] == rnic_pkg::QpTypeRawPacket;
+    // The path of a RawPacket QP means nothing.
+    vlan     = b_path_q.vlan && !raw;
+    tci      = {b_path_q.pcp, 1'b0, b_path_q.vlan_id};
     length   = raw ? '0 : (b_path_q.ipv6 ? 7'd60 : 7'd40) + {2'd0, b_ext_length_q};
     count[0] = !b_desc_q.responder && !raw;
     count[1] = b_desc_q.responder && b_desc_q.opcode != rnic_pkg::RcOpcodeAcknowledge;
@@ -241,12 +248,12 @@ module tx_build #(
       .in_valid_i (b_valid_q),
       .in_ready_o (fifo_ready),
       .in_data_i  ({b_desc_q.payload_length, asks, left, b_desc_q.quiet, b_desc_q.tell, nak, fault,
-                     count, b_path_q.dest_mac, raw, length, bytes}),
+                     count, vlan, tci, b_path_q.dest_mac, raw, length, bytes}),
       .out_valid_o(head_valid_o),
       .out_ready_i(head_ready_i),
       .out_data_o ({head_payload_o, head_asks_o, head_left_o, head_quiet_o, head_tell_o, head_nak_o,
-                     head_fault_o, head_count_o, head_mac_o, head_raw_o, head_length_o,
-                     head_bytes_o}),
+                     head_fault_o, head_count_o, head_vlan_o, head_tci_o, head_mac_o, head_raw_o,
+                     head_length_o, head_bytes_o}),
       .count_o    (waiting)
   );
 

@@ -5,15 +5,16 @@
 ///
 /// Merges requests (source 0) and the responder's packets (source 1) a packet at a time. Gathers
 /// payload: each piece is cut at pages, translated, read by DMA, and packed; several packets are
-/// under way at once, in order. Builds Ethernet, IPv4 (identification 0, DF) or IPv6, UDP (checksum
-/// 0 on IPv4 and IPv6, as annex A17 allows), BTH and extended headers, pads, appends the ICRC. A
-/// frame starts on the wire only when all of it is there, and then has no gap other than by
-/// eth_tx_ready_i; frames are padded to 60 bytes. A payload that cannot be had (translation
-/// refused, DMA error) drops the packet, reports tx_fault once, and drops all later packets of that
-/// side of that QP until qp_reset, but for a fatal NAK. A descriptor with `tell` is reported there
-/// too, when its packet has left (UC, UD: its message is done). A request with ack_req is reported
-/// on left_* when the port has taken the last word of its frame (tx_port). reach: what a QP has
-/// sent (tx_sent), a cycle after reach_rd_en_i. busy_o: something moves inside.
+/// under way at once, in order. Builds Ethernet, with a VLAN tag where the path has one, IPv4
+/// (identification 0, DF) or IPv6, UDP (checksum 0 on IPv4 and IPv6, as annex A17 allows), BTH and
+/// extended headers, pads, appends the ICRC. A frame starts on the wire only when all of it is
+/// there, and then has no gap other than by eth_tx_ready_i; frames are padded to 60 bytes. A
+/// payload that cannot be had (translation refused, DMA error) drops the packet, reports tx_fault
+/// once, and drops all later packets of that side of that QP until qp_reset, but for a fatal NAK. A
+/// descriptor with `tell` is reported there too, when its packet has left (UC, UD: its message is
+/// done). A request with ack_req is reported on left_* when the port has taken the last word of its
+/// frame (tx_port). reach: what a QP has sent (tx_sent), a cycle after reach_rd_en_i. busy_o:
+/// something moves inside.
 module tx_path (
     input  wire logic                      clk_i,
     input  wire logic                      rst_ni,
@@ -100,9 +101,10 @@ module tx_path (
   logic [703:0] head_bytes;
   logic [6:0] head_length;
   logic [47:0] head_mac;
+  logic [15:0] head_tci;
   logic [4:0] head_count;
   rnic_pkg::tx_fault_t head_fault;
-  logic head_raw, head_nak, head_tell, head_quiet, head_asks;
+  logic head_vlan, head_raw, head_nak, head_tell, head_quiet, head_asks;
   rnic_pkg::timer_event_t head_left;
 
   logic few;
@@ -136,6 +138,8 @@ module tx_path (
       .head_length_o(head_length),
       .head_raw_o   (head_raw),
       .head_mac_o   (head_mac),
+      .head_vlan_o  (head_vlan),
+      .head_tci_o   (head_tci),
       .head_count_o (head_count),
       .head_fault_o (head_fault),
       .head_nak_o   (head_nak),
@@ -208,6 +212,8 @@ module tx_path (
       .frame_ready_o (frame_ready),
       .frame_raw_i   (head_raw),
       .frame_mac_i   (head_mac),
+      .frame_vlan_i  (head_vlan),
+      .frame_tci_i   (head_tci),
       .frame_count_i (head_count),
       .frame_asks_i  (head_asks),
       .frame_left_i  (head_left),

@@ -29,6 +29,9 @@ module tx_route (
                                 {8'd0, address.flow_label[19:14]}};
       path_o.flow_label      = address.flow_label[19:0];
       path_o.dest_mac        = address.dest_mac;
+      path_o.vlan            = address.vlan;
+      path_o.vlan_id         = address.vlan_id;
+      path_o.pcp             = address.pcp;
       path_o.source_ip       = source_ip;
       path_o.dest_ip         = address.dest_ip;
     end

@@ -16,9 +16,9 @@ using nlohmann::json;
 constexpr std::uint8_t kAcknowledge = 0x11;
 constexpr std::uint32_t kHalf = 0x800000;
 /// Fields of a packet that its sender has no choice about, besides those in its text.
-constexpr std::array<const char*, 12> kFixed = {"pad",  "solicited",    "pkey",      "mig_req",
-                                                "tver", "fecn",         "becn",      "dest_port",
-                                                "ipv6", "udp_checksum", "hop_limit", "traffic_class"};
+constexpr std::array<const char*, 16> kFixed = {
+    "pad",  "solicited",    "pkey",      "mig_req",       "tver", "fecn", "becn", "dest_port",
+    "ipv6", "udp_checksum", "hop_limit", "traffic_class", "tag",  "vlan", "pcp",  "dei"};
 
 struct Parts {
   std::size_t ext = 0, ext_bytes = 0, payload = 0;
@@ -26,7 +26,7 @@ struct Parts {
 
 Parts parts_of(const model::FrameRecord& frame, std::uint64_t opcode, std::uint64_t payload_bytes) {
   const std::span<const std::uint8_t> bytes = frame.bytes;
-  const std::size_t ip = roce::kEthernetBytes, header = bytes[12] == 0x86 ? 40 : 4u * (bytes[ip] & 15u);
+  const std::size_t ip = roce::ethernet_bytes(bytes), header = bytes[ip] >> 4 == 6 ? 40 : 4u * (bytes[ip] & 15u);
   Parts parts;
   parts.ext = ip + header + roce::kUdpBytes + roce::kBthBytes;
   parts.ext_bytes = static_cast<std::size_t>(std::max(0, roce::extended_bytes(static_cast<std::uint8_t>(opcode))));

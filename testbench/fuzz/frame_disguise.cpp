@@ -10,7 +10,6 @@ namespace {
 
 using roce::Bytes;
 using roce::kBthBytes;
-using roce::kEthernetBytes;
 
 }  // namespace
 
@@ -20,7 +19,7 @@ bool could_be_peer(std::span<const std::uint8_t> frame, std::span<const FuzzTarg
   const auto qpn = roce::read_big(frame, layout->bth + 5, 3);
   return std::any_of(targets.begin(), targets.end(), [&](const FuzzTarget& target) {
     if (!target.victim || target.path.dest_qpn != qpn || target.path.ipv6 != layout->ipv6) return false;
-    const std::size_t bytes = layout->ipv6 ? 16 : 4, at = kEthernetBytes + (layout->ipv6 ? 8 : 12);
+    const std::size_t bytes = layout->ipv6 ? 16 : 4, at = layout->ip + (layout->ipv6 ? 8 : 12);
     return std::equal(target.path.source_ip.end() - static_cast<std::ptrdiff_t>(bytes), target.path.source_ip.end(),
                       frame.begin() + static_cast<std::ptrdiff_t>(at));
   });
@@ -30,7 +29,7 @@ void make_stranger(Bytes& frame) {
   const auto layout = layout_of(frame);
   if (!layout) return;
   const bool right = icrc_right(frame, *layout);
-  frame[kEthernetBytes + (layout->ipv6 ? 23 : 15)] = kStranger;
+  frame[layout->ip + (layout->ipv6 ? 23 : 15)] = kStranger;
   if (right) repair_at(frame, *layout, true);
 }
 

@@ -4,16 +4,17 @@ namespace rnic::testbench {
 
 std::optional<FrameLayout> layout_of(std::span<const std::uint8_t> frame) {
   if (frame.size() < roce::kEthernetBytes + 1) return std::nullopt;
-  const auto type = roce::read_big(frame, 12, 2);
+  const std::size_t ip = roce::ethernet_bytes(frame);
+  if (frame.size() < ip + 1) return std::nullopt;
+  const auto type = roce::read_big(frame, ip - 2, 2);
   if (type != 0x0800 && type != 0x86DD) return std::nullopt;
   FrameLayout layout{};
-  layout.ip = roce::kEthernetBytes;
+  layout.ip = ip;
   layout.ipv6 = type == 0x86DD;
-  layout.udp = roce::kEthernetBytes + (layout.ipv6 ? 40 : 20);
+  layout.udp = ip + (layout.ipv6 ? 40 : 20);
   layout.bth = layout.udp + 8;
   if (frame.size() < layout.bth + roce::kBthBytes) return std::nullopt;
-  layout.end =
-      layout.ipv6 ? layout.udp + roce::read_big(frame, 18, 2) : roce::kEthernetBytes + roce::read_big(frame, 16, 2);
+  layout.end = layout.ipv6 ? layout.udp + roce::read_big(frame, ip + 4, 2) : ip + roce::read_big(frame, ip + 2, 2);
   return layout;
 }
 
@@ -28,10 +29,8 @@ bool icrc_right(std::span<const std::uint8_t> frame, const FrameLayout& layout) 
 
 void repair_at(roce::Bytes& frame, const FrameLayout& layout, bool checksum) {
   if (checksum && !layout.ipv6) {
-    frame[24] = frame[25] = 0;
-    const auto sum = roce::ipv4_checksum(std::span(frame).subspan(roce::kEthernetBytes));
-    frame[24] = static_cast<std::uint8_t>(sum >> 8);
-    frame[25] = static_cast<std::uint8_t>(sum);
+    put_big(frame, layout.ip + 10, 0, 2);
+    put_big(frame, layout.ip + 10, roce::ipv4_checksum(std::span(frame).subspan(layout.ip)), 2);
   }
   if (layout.end > frame.size() || layout.end < layout.bth + roce::kBthBytes + roce::kIcrcBytes) return;
   const auto crc = roce::icrc(std::span(frame).subspan(layout.ip, layout.end - roce::kIcrcBytes - layout.ip));

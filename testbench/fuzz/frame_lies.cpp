@@ -11,7 +11,6 @@ namespace {
 using namespace opcode;
 using roce::Bytes;
 using roce::kBthBytes;
-using roce::kEthernetBytes;
 using roce::kPsnMask;
 using roce::RoceFields;
 
@@ -155,26 +154,26 @@ void FrameFuzzer::mutate_bytes(Bytes& frame) {
 
 void FrameFuzzer::lie_in_ip(Bytes& frame) {
   const auto layout = layout_of(frame);
-  const std::size_t length_at = layout->ipv6 ? 18 : 16;
+  const std::size_t ip = layout->ip, length_at = ip + (layout->ipv6 ? 4 : 2);
   switch (random_.below(layout->ipv6 ? 4 : 9)) {
     case 0: put_big(frame, length_at, random_.next() & 0xffff, 2); break;
     case 1: put_big(frame, length_at, roce::read_big(frame, length_at, 2) + random_.below(9) - 4, 2); break;
     case 2:
-      frame[kEthernetBytes + (layout->ipv6 ? 6 : 9)] = static_cast<std::uint8_t>(random_.next());
-      break;                                                                           // next header, protocol
-    case 3: frame[kEthernetBytes] = static_cast<std::uint8_t>(random_.next()); break;  // version, header length
-    case 4: put_big(frame, kEthernetBytes + 6, random_.next() & 0xffff, 2); break;     // fragment
-    case 5: frame[kEthernetBytes + 8] = 0; break;                                      // time to live
-    case 6: frame[kEthernetBytes + 10] ^= static_cast<std::uint8_t>(1 + random_.below(255)); break;  // checksum
-    case 7: {                                                                                        // options
+      frame[ip + (layout->ipv6 ? 6 : 9)] = static_cast<std::uint8_t>(random_.next());
+      break;                                                                             // next header, protocol
+    case 3: frame[ip] = static_cast<std::uint8_t>(random_.next()); break;                // version, header length
+    case 4: put_big(frame, ip + 6, random_.next() & 0xffff, 2); break;                   // fragment
+    case 5: frame[ip + 8] = 0; break;                                                    // time to live
+    case 6: frame[ip + 10] ^= static_cast<std::uint8_t>(1 + random_.below(255)); break;  // checksum
+    case 7: {                                                                            // options
       const std::size_t words = 1 + random_.below(10);
       const auto options = random_bytes(4 * words);
-      frame.insert(frame.begin() + kEthernetBytes + 20, options.begin(), options.end());
-      frame[kEthernetBytes] = static_cast<std::uint8_t>(0x45 + words);
+      frame.insert(frame.begin() + ip + 20, options.begin(), options.end());
+      frame[ip] = static_cast<std::uint8_t>(0x45 + words);
       put_big(frame, length_at, roce::read_big(frame, length_at, 2) + options.size(), 2);
       break;
     }
-    default: frame[kEthernetBytes] = static_cast<std::uint8_t>(0x40 + random_.below(16)); break;  // header length alone
+    default: frame[ip] = static_cast<std::uint8_t>(0x40 + random_.below(16)); break;  // header length alone
   }
 }
 

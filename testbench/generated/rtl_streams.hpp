@@ -1171,10 +1171,10 @@ struct SrqCtx {
   bool operator==(const SrqCtx&) const = default;
 };
 
-/// Where a QP sends. Addresses: first byte on the wire in the low byte. UD: pkey, source_ip and dest_ip are its own, the rest comes with each WQE. 397 bits.
+/// Where a QP sends. Addresses: first byte on the wire in the low byte. UD: pkey, source_ip and dest_ip are its own, the rest comes with each WQE. 413 bits.
 struct Path {
-  static constexpr std::size_t kBits = 397;
-  static constexpr std::size_t kBytes = 50;
+  static constexpr std::size_t kBits = 413;
+  static constexpr std::size_t kBytes = 52;
   std::uint8_t ipv6{};
   std::uint32_t dest_qpn{};
   std::uint16_t pkey{};
@@ -1183,6 +1183,9 @@ struct Path {
   std::uint16_t udp_source_port{};
   std::uint32_t flow_label{};
   std::uint64_t dest_mac{};
+  std::uint16_t vlan_id{};
+  std::uint8_t vlan{};
+  std::uint8_t pcp{};
   std::array<std::uint8_t, 16> source_ip{};
   std::array<std::uint8_t, 16> dest_ip{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
@@ -1199,18 +1202,21 @@ struct Path {
         bits::put<29, 35>(dest_mac));
     bits::store<bits::Order::kLittle, 2>(to,
         bits::put<0, 13>(dest_mac >> 35) |
-        bits::put<13, 51>(bits::load<bits::Order::kLittle, 0>(std::span(source_ip))));
+        bits::put<13, 12>(vlan_id) |
+        bits::put<25, 1>(vlan) |
+        bits::put<26, 3>(pcp) |
+        bits::put<29, 35>(bits::load<bits::Order::kLittle, 0>(std::span(source_ip))));
     bits::store<bits::Order::kLittle, 3>(to,
-        bits::put<0, 13>(bits::load<bits::Order::kLittle, 0>(std::span(source_ip)) >> 51) |
-        bits::put<13, 51>(bits::load<bits::Order::kLittle, 1>(std::span(source_ip))));
+        bits::put<0, 29>(bits::load<bits::Order::kLittle, 0>(std::span(source_ip)) >> 35) |
+        bits::put<29, 35>(bits::load<bits::Order::kLittle, 1>(std::span(source_ip))));
     bits::store<bits::Order::kLittle, 4>(to,
-        bits::put<0, 13>(bits::load<bits::Order::kLittle, 1>(std::span(source_ip)) >> 51) |
-        bits::put<13, 51>(bits::load<bits::Order::kLittle, 0>(std::span(dest_ip))));
+        bits::put<0, 29>(bits::load<bits::Order::kLittle, 1>(std::span(source_ip)) >> 35) |
+        bits::put<29, 35>(bits::load<bits::Order::kLittle, 0>(std::span(dest_ip))));
     bits::store<bits::Order::kLittle, 5>(to,
-        bits::put<0, 13>(bits::load<bits::Order::kLittle, 0>(std::span(dest_ip)) >> 51) |
-        bits::put<13, 51>(bits::load<bits::Order::kLittle, 1>(std::span(dest_ip))));
+        bits::put<0, 29>(bits::load<bits::Order::kLittle, 0>(std::span(dest_ip)) >> 35) |
+        bits::put<29, 35>(bits::load<bits::Order::kLittle, 1>(std::span(dest_ip))));
     bits::store<bits::Order::kLittle, 6>(to,
-        bits::put<0, 13>(bits::load<bits::Order::kLittle, 1>(std::span(dest_ip)) >> 51));
+        bits::put<0, 29>(bits::load<bits::Order::kLittle, 1>(std::span(dest_ip)) >> 35));
   }
   static constexpr Path decode(std::span<const std::uint8_t, kBytes> from) {
     const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
@@ -1229,10 +1235,13 @@ struct Path {
     v.udp_source_port = static_cast<std::uint16_t>(bits::get<57, 7>(word0) | bits::get<0, 9>(word1) << 7);
     v.flow_label = static_cast<std::uint32_t>(bits::get<9, 20>(word1));
     v.dest_mac = static_cast<std::uint64_t>(bits::get<29, 35>(word1) | bits::get<0, 13>(word2) << 35);
-    bits::store<bits::Order::kLittle, 0>(std::span(v.source_ip), bits::get<13, 51>(word2) | bits::get<0, 13>(word3) << 51);
-    bits::store<bits::Order::kLittle, 1>(std::span(v.source_ip), bits::get<13, 51>(word3) | bits::get<0, 13>(word4) << 51);
-    bits::store<bits::Order::kLittle, 0>(std::span(v.dest_ip), bits::get<13, 51>(word4) | bits::get<0, 13>(word5) << 51);
-    bits::store<bits::Order::kLittle, 1>(std::span(v.dest_ip), bits::get<13, 51>(word5) | bits::get<0, 13>(word6) << 51);
+    v.vlan_id = static_cast<std::uint16_t>(bits::get<13, 12>(word2));
+    v.vlan = static_cast<std::uint8_t>(bits::get<25, 1>(word2));
+    v.pcp = static_cast<std::uint8_t>(bits::get<26, 3>(word2));
+    bits::store<bits::Order::kLittle, 0>(std::span(v.source_ip), bits::get<29, 35>(word2) | bits::get<0, 29>(word3) << 35);
+    bits::store<bits::Order::kLittle, 1>(std::span(v.source_ip), bits::get<29, 35>(word3) | bits::get<0, 29>(word4) << 35);
+    bits::store<bits::Order::kLittle, 0>(std::span(v.dest_ip), bits::get<29, 35>(word4) | bits::get<0, 29>(word5) << 35);
+    bits::store<bits::Order::kLittle, 1>(std::span(v.dest_ip), bits::get<29, 35>(word5) | bits::get<0, 29>(word6) << 35);
     return v;
   }
   bool operator==(const Path&) const = default;
@@ -2210,10 +2219,10 @@ struct Ethernet {
   bool operator==(const Ethernet&) const = default;
 };
 
-/// A packet with valid ICRC, or a raw frame, whose opcode is the reserved one of RawPacket: then dest_qpn and payload_length count, and the payload is all of the frame. Its payload_beats follow on the payload stream when payload_length > 0. The payload of a datagram starts with its GRH (GrhBytes). 722 bits.
+/// A packet with valid ICRC, or a raw frame, whose opcode is the reserved one of RawPacket: then dest_qpn and payload_length count, and the payload is all of the frame. Its payload_beats follow on the payload stream when payload_length > 0. The payload of a datagram starts with its GRH (GrhBytes). 739 bits.
 struct RxDesc {
-  static constexpr std::size_t kBits = 722;
-  static constexpr std::size_t kBytes = 91;
+  static constexpr std::size_t kBits = 739;
+  static constexpr std::size_t kBytes = 93;
   std::uint8_t opcode{};  ///< BTH opcode
   std::uint8_t solicited{};
   std::uint8_t ack_req{};
@@ -2236,6 +2245,8 @@ struct RxDesc {
   std::array<std::uint8_t, 16> dest_ip{};
   std::uint8_t parked{};  ///< A request that has waited in rx_park
   std::uint8_t multicast{};  ///< A datagram to QPN MulticastQpn, the group dest_ip and its MAC; behind rx_multicast: the copy of a QP that is attached to the group
+  std::uint8_t vlan{};  ///< It had a VLAN tag
+  std::uint16_t vlan_tci{};  ///< Of the tag
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     bits::store<bits::Order::kLittle, 0>(to,
         bits::put<0, 8>(opcode) |
@@ -2283,7 +2294,9 @@ struct RxDesc {
     bits::store<bits::Order::kLittle, 11>(to,
         bits::put<0, 16>(bits::load<bits::Order::kLittle, 1>(std::span(dest_ip)) >> 48) |
         bits::put<16, 1>(parked) |
-        bits::put<17, 1>(multicast));
+        bits::put<17, 1>(multicast) |
+        bits::put<18, 1>(vlan) |
+        bits::put<19, 16>(vlan_tci));
   }
   static constexpr RxDesc decode(std::span<const std::uint8_t, kBytes> from) {
     const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
@@ -2323,15 +2336,17 @@ struct RxDesc {
     bits::store<bits::Order::kLittle, 1>(std::span(v.dest_ip), bits::get<16, 48>(word10) | bits::get<0, 16>(word11) << 48);
     v.parked = static_cast<std::uint8_t>(bits::get<16, 1>(word11));
     v.multicast = static_cast<std::uint8_t>(bits::get<17, 1>(word11));
+    v.vlan = static_cast<std::uint8_t>(bits::get<18, 1>(word11));
+    v.vlan_tci = static_cast<std::uint16_t>(bits::get<19, 16>(word11));
     return v;
   }
   bool operator==(const RxDesc&) const = default;
 };
 
-/// A packet that the protocol checks have passed, in wire order: where its payload goes and what follows. 523 bits.
+/// A packet that the protocol checks have passed, in wire order: where its payload goes and what follows. 540 bits.
 struct RxPlan {
-  static constexpr std::size_t kBits = 523;
-  static constexpr std::size_t kBytes = 66;
+  static constexpr std::size_t kBits = 540;
+  static constexpr std::size_t kBytes = 68;
   std::uint8_t qp{};
   std::uint32_t qpn{};
   std::uint8_t target{};  ///< PlaceTarget
@@ -2366,6 +2381,8 @@ struct RxPlan {
   std::uint8_t take{};  ///< UC, UD: from recv_ctx
   std::uint8_t grh{};  ///< ReceiveDone: a datagram
   std::uint32_t source_qpn{};  ///< ReceiveDone: a datagram
+  std::uint8_t vlan{};  ///< ReceiveDone: a datagram that had a VLAN tag
+  std::uint16_t vlan_tci{};  ///< Of the tag
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     bits::store<bits::Order::kLittle, 0>(to,
         bits::put<0, 8>(qp) |
@@ -2417,7 +2434,9 @@ struct RxPlan {
         bits::put<50, 1>(grh) |
         bits::put<51, 13>(source_qpn));
     bits::store<bits::Order::kLittle, 8>(to,
-        bits::put<0, 11>(source_qpn >> 13));
+        bits::put<0, 11>(source_qpn >> 13) |
+        bits::put<11, 1>(vlan) |
+        bits::put<12, 16>(vlan_tci));
   }
   static constexpr RxPlan decode(std::span<const std::uint8_t, kBytes> from) {
     const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
@@ -2464,6 +2483,8 @@ struct RxPlan {
     v.take = static_cast<std::uint8_t>(bits::get<49, 1>(word7));
     v.grh = static_cast<std::uint8_t>(bits::get<50, 1>(word7));
     v.source_qpn = static_cast<std::uint32_t>(bits::get<51, 13>(word7) | bits::get<0, 11>(word8) << 13);
+    v.vlan = static_cast<std::uint8_t>(bits::get<11, 1>(word8));
+    v.vlan_tci = static_cast<std::uint16_t>(bits::get<12, 16>(word8));
     return v;
   }
   bool operator==(const RxPlan&) const = default;
@@ -2524,10 +2545,10 @@ struct ScatterPiece {
   bool operator==(const ScatterPiece&) const = default;
 };
 
-/// A packet whose payload writes have been handed to PCIe, in wire order. A fault turns its action into Nak, or BadResponse for a Response. 453 bits.
+/// A packet whose payload writes have been handed to PCIe, in wire order. A fault turns its action into Nak, or BadResponse for a Response. 470 bits.
 struct RxDone {
-  static constexpr std::size_t kBits = 453;
-  static constexpr std::size_t kBytes = 57;
+  static constexpr std::size_t kBits = 470;
+  static constexpr std::size_t kBytes = 59;
   std::uint8_t qp{};
   std::uint32_t qpn{};
   std::uint8_t action{};  ///< RxAction
@@ -2563,6 +2584,8 @@ struct RxDone {
   std::uint8_t take{};
   std::uint8_t grh{};
   std::uint32_t source_qpn{};
+  std::uint8_t vlan{};
+  std::uint16_t vlan_tci{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     bits::store<bits::Order::kLittle, 0>(to,
         bits::put<0, 8>(qp) |
@@ -2613,7 +2636,9 @@ struct RxDone {
         bits::put<44, 1>(grh) |
         bits::put<45, 19>(source_qpn));
     bits::store<bits::Order::kLittle, 7>(to,
-        bits::put<0, 5>(source_qpn >> 19));
+        bits::put<0, 5>(source_qpn >> 19) |
+        bits::put<5, 1>(vlan) |
+        bits::put<6, 16>(vlan_tci));
   }
   static constexpr RxDone decode(std::span<const std::uint8_t, kBytes> from) {
     const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
@@ -2660,6 +2685,8 @@ struct RxDone {
     v.take = static_cast<std::uint8_t>(bits::get<43, 1>(word6));
     v.grh = static_cast<std::uint8_t>(bits::get<44, 1>(word6));
     v.source_qpn = static_cast<std::uint32_t>(bits::get<45, 19>(word6) | bits::get<0, 5>(word7) << 19);
+    v.vlan = static_cast<std::uint8_t>(bits::get<5, 1>(word7));
+    v.vlan_tci = static_cast<std::uint16_t>(bits::get<6, 16>(word7));
     return v;
   }
   bool operator==(const RxDone&) const = default;
@@ -2887,10 +2914,10 @@ struct TimerEvent {
   bool operator==(const TimerEvent&) const = default;
 };
 
-/// A CQE to write; the CQ engine adds timestamp and phase. 181 bits.
+/// A CQE to write; the CQ engine adds timestamp and phase. 198 bits.
 struct CqeReq {
-  static constexpr std::size_t kBits = 181;
-  static constexpr std::size_t kBytes = 23;
+  static constexpr std::size_t kBits = 198;
+  static constexpr std::size_t kBytes = 25;
   std::uint8_t cqn{};
   std::uint8_t status{};  ///< CqeStatus
   std::uint8_t opcode{};  ///< CqeOpcode
@@ -2906,6 +2933,8 @@ struct CqeReq {
   std::uint32_t immediate{};
   std::uint8_t grh{};
   std::uint32_t source_qpn{};
+  std::uint8_t vlan{};
+  std::uint16_t vlan_tci{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     bits::store<bits::Order::kLittle, 0>(to,
         bits::put<0, 8>(cqn) |
@@ -2925,12 +2954,17 @@ struct CqeReq {
     bits::store<bits::Order::kLittle, 2>(to,
         bits::put<0, 28>(immediate >> 4) |
         bits::put<28, 1>(grh) |
-        bits::put<29, 24>(source_qpn));
+        bits::put<29, 24>(source_qpn) |
+        bits::put<53, 1>(vlan) |
+        bits::put<54, 10>(vlan_tci));
+    bits::store<bits::Order::kLittle, 3>(to,
+        bits::put<0, 6>(vlan_tci >> 10));
   }
   static constexpr CqeReq decode(std::span<const std::uint8_t, kBytes> from) {
     const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
     const std::uint64_t word1 = bits::load<bits::Order::kLittle, 1>(from);
     const std::uint64_t word2 = bits::load<bits::Order::kLittle, 2>(from);
+    const std::uint64_t word3 = bits::load<bits::Order::kLittle, 3>(from);
     CqeReq v;
     v.cqn = static_cast<std::uint8_t>(bits::get<0, 8>(word0));
     v.status = static_cast<std::uint8_t>(bits::get<8, 8>(word0));
@@ -2947,6 +2981,8 @@ struct CqeReq {
     v.immediate = static_cast<std::uint32_t>(bits::get<60, 4>(word1) | bits::get<0, 28>(word2) << 4);
     v.grh = static_cast<std::uint8_t>(bits::get<28, 1>(word2));
     v.source_qpn = static_cast<std::uint32_t>(bits::get<29, 24>(word2));
+    v.vlan = static_cast<std::uint8_t>(bits::get<53, 1>(word2));
+    v.vlan_tci = static_cast<std::uint16_t>(bits::get<54, 10>(word2) | bits::get<0, 6>(word3) << 10);
     return v;
   }
   bool operator==(const CqeReq&) const = default;

@@ -127,7 +127,9 @@ std::map<std::string, std::uint64_t> fields(const rtl::RxDesc& d) {
           {"msn", d.msn},
           {"qkey", d.qkey},
           {"source_qpn", d.source_qpn},
-          {"ipv6", d.ipv6}};
+          {"ipv6", d.ipv6},
+          {"vlan", d.vlan},
+          {"vlan_tci", d.vlan_tci}};
 }
 
 /// True for the bits that change on the way and are not covered (InfiniBand specification annex A17.3.3): `at` counts
@@ -145,7 +147,8 @@ VectorOutcome check_frame(const Vector& vector) {
   const std::span<const std::uint8_t> frame = vector.frame;
   if (frame.size() < roce::kEthernetBytes + 20 + 8 + 12 + roce::kIcrcBytes)
     throw VectorError(fmt::format("{}: \"frame\" is too short for a RoCEv2 frame", vector.file.string()));
-  const bool ipv6 = frame[roce::kEthernetBytes] >> 4 == 6;
+  const std::size_t ip = roce::ethernet_bytes(frame);
+  const bool ipv6 = frame[ip] >> 4 == 6;
   Parser parser(frame);
 
   const auto desc = parser.feed(frame);
@@ -158,7 +161,7 @@ VectorOutcome check_frame(const Vector& vector) {
     if (it->second != value) return {false, fmt::format("{} is {:#x}, expected {:#x}", name, it->second, value), 0};
   }
 
-  const auto packet = frame.subspan(roce::kEthernetBytes, frame.size() - roce::kEthernetBytes - roce::kIcrcBytes);
+  const auto packet = frame.subspan(ip, frame.size() - ip - roce::kIcrcBytes);
   const auto icrc = engine_icrc(packet);
   if (!std::equal(icrc.begin(), icrc.end(), frame.end() - roce::kIcrcBytes)) {
     return {false,
@@ -168,10 +171,9 @@ VectorOutcome check_frame(const Vector& vector) {
 
   const std::size_t headers = (ipv6 ? 40u : 20u) + 8 + 12 + 28;
   std::vector<std::uint8_t> broken(frame.begin(), frame.end());
-  for (std::size_t at = roce::kEthernetBytes; at < frame.size(); ++at) {
+  for (std::size_t at = ip; at < frame.size(); ++at) {
     for (unsigned bit = 0; bit < 8; ++bit) {
-      if (uncovered(at - roce::kEthernetBytes, bit, ipv6) || (at - roce::kEthernetBytes >= headers && bit != at % 8))
-        continue;
+      if (uncovered(at - ip, bit, ipv6) || (at - ip >= headers && bit != at % 8)) continue;
       broken[at] ^= static_cast<std::uint8_t>(1u << bit);
       if (parser.feed(broken))
         return {false, fmt::format("the frame passes with bit {} of byte {} flipped", bit, at), 0};

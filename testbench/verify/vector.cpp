@@ -21,9 +21,10 @@ using nlohmann::json;
 using Reader = VectorReader;
 
 /// Of a frame vector: what the receive front end tells of a packet.
-constexpr const char* kHeaderFields[] = {
-    "opcode",     "solicited", "ack_req", "pkey",      "dest_qpn", "psn", "payload_length", "va",         "rkey",
-    "dma_length", "swap_add",  "compare", "immediate", "syndrome", "msn", "qkey",           "source_qpn", "ipv6"};
+constexpr const char* kHeaderFields[] = {"opcode",   "solicited",      "ack_req",   "pkey",     "dest_qpn",
+                                         "psn",      "payload_length", "va",        "rkey",     "dma_length",
+                                         "swap_add", "compare",        "immediate", "syndrome", "msn",
+                                         "qkey",     "source_qpn",     "ipv6",      "vlan",     "vlan_tci"};
 
 VectorPacket read_packet(const Reader& from, const json& packet) {
   if (!packet.is_string()) from.fail("\"packets\" must be a list of strings, {\"either\": ...} and {\"mixed\": ...}");

@@ -43,6 +43,10 @@ struct VectorSrq {
   std::uint32_t depth = 16, sge = 4, threshold = 0;
 };
 
+/// Of a VLAN tag (IEEE 802.1Q 9.6).
+inline constexpr std::uint16_t kReservedVid = 0xfff, kHighestVid = kReservedVid - 1;
+inline constexpr std::uint8_t kHighestPriority = 7;
+
 /// What the queue pairs of one host are made and connected with.
 struct VectorHostSetup {
   std::uint32_t mtu = 1024;
@@ -57,6 +61,8 @@ struct VectorHostSetup {
   std::uint16_t pkey = 0xffff;
   std::uint8_t traffic_class = 0, hop_limit = 64;
   std::uint32_t flow_label = 0, qkey = 0x11223344;
+  std::uint16_t vlan = 0;  ///< VID of the VLAN of its address; 0: none
+  std::uint8_t sl = 0;     ///< Service level: the priority in the tag
 };
 
 struct VectorSetup {
@@ -112,6 +118,10 @@ struct VectorResult {
   std::string invalidated;        ///< With cqe_statuses only: window or region whose token the message has invalidated
   std::optional<std::size_t> qp;  ///< Whose request it was
   std::optional<std::size_t> source_qp;  ///< With cqe_statuses only: the peer's queue pair that sent the datagram
+  /// With cqe_statuses only: whether the datagram had a VLAN tag, its VID, and its priority.
+  std::optional<bool> tag;
+  std::optional<std::uint16_t> vlan;
+  std::optional<std::uint8_t> sl;
 };
 
 /// A multicast group.
@@ -129,6 +139,8 @@ struct VectorAddress {
   bool ipv6 = false;
   std::uint8_t traffic_class = 0, hop_limit = 64;
   std::uint32_t flow_label = 0;
+  std::uint16_t vlan = 0;  ///< VID of the VLAN that it is sent from; 0: none
+  std::uint8_t sl = 0;
   std::optional<VectorGroup> group{};  ///< Instead of the peer. kAttach, kDetach: this one
 };
 
@@ -176,6 +188,7 @@ struct VectorFrame {
   std::uint32_t qkey = 0;            ///< Of the DETH
   std::size_t source_qp = 0;         ///< Of the DETH: a queue pair of the sender
   std::optional<VectorGroup> group;  ///< To it, instead of to a queue pair
+  std::optional<std::uint16_t> tci;  ///< PCP, DEI and VID of its VLAN tag
   std::vector<Byte> set;
   struct Insertion {
     Part part{};
@@ -183,7 +196,7 @@ struct VectorFrame {
     std::vector<std::uint8_t> bytes;
   };
   std::vector<std::uint8_t> bytes;  ///< The whole frame, but for `append`, instead of all other fields
-  std::vector<Insertion> insert;    ///< After `set`, by the places before. Then ICRC and checksum are made right
+  std::vector<Insertion> insert;    ///< After `set`, by the places before. Then ICRC and checksum are right
   bool wrong_icrc = false, wrong_checksum = false, bad_fcs = false;
   std::uint32_t cut = 0, append = 0;  ///< Bytes
 };

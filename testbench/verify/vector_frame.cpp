@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "testbench/roce_frame.hpp"
 #include "testbench/verify/vector_packets.hpp"
@@ -51,11 +52,11 @@ Bytes extended_headers(const VectorFrame& frame, const FrameTarget& target) {
 /// `byte`: with a part of the frame, and where in it.
 template <typename T>
 std::size_t position(const T& byte, const roce::RoceFields& fields) {
-  const std::size_t extended = fields.ext.size(), udp = roce::kEthernetBytes + (fields.ipv6 ? 40 : 20),
-                    bth = udp + roce::kUdpBytes, ext = bth + roce::kBthBytes;
+  const std::size_t extended = fields.ext.size(), ip = roce::kEthernetBytes + (fields.vlan_tci ? roce::kVlanBytes : 0),
+                    udp = ip + (fields.ipv6 ? 40 : 20), bth = udp + roce::kUdpBytes, ext = bth + roce::kBthBytes;
   switch (byte.part) {
     case VectorFrame::Part::kEthernet: return byte.at;
-    case VectorFrame::Part::kIp: return roce::kEthernetBytes + byte.at;
+    case VectorFrame::Part::kIp: return ip + byte.at;
     case VectorFrame::Part::kUdp: return udp + byte.at;
     case VectorFrame::Part::kBth: return bth + byte.at;
     case VectorFrame::Part::kExtended: return ext + byte.at;
@@ -73,6 +74,7 @@ Bytes build_frame(const VectorFrame& frame, const FrameTarget& target) {
   fields.ack_req = frame.ack_req;
   fields.solicited = frame.solicited;
   fields.pkey = frame.pkey;
+  fields.vlan_tci = frame.tci;
   if (frame.group) {
     fields.dest_ip = frame.group->gid;
     fields.dest_mac = frame.group->mac;
@@ -93,15 +95,21 @@ Bytes build_frame(const VectorFrame& frame, const FrameTarget& target) {
   auto insertions = frame.insert;
   std::stable_sort(insertions.begin(), insertions.end(),
                    [&](const auto& a, const auto& b) { return position(a, fields) > position(b, fields); });
+  // The Ethernet header is not covered: what comes into it, comes when the rest is right.
+  bool repaired = false;
+  const auto repair = [&] {
+    if (!std::exchange(repaired, true)) roce::repair(bytes);
+  };
   for (const auto& more : insertions) {
+    if (more.part == VectorFrame::Part::kEthernet) repair();
     const auto at = position(more, fields);
     if (at > bytes.size())
       throw VectorError(fmt::format("\"insert\": byte {} is behind the end of the frame ({} bytes)", at, bytes.size()));
     bytes.insert(bytes.begin() + static_cast<std::ptrdiff_t>(at), more.bytes.begin(), more.bytes.end());
   }
-  roce::repair(bytes);
+  repair();
   if (frame.wrong_icrc) bytes.back() ^= 1;
-  if (frame.wrong_checksum) bytes[roce::kEthernetBytes + 11] ^= 1;
+  if (frame.wrong_checksum) bytes[roce::ethernet_bytes(bytes) + 11] ^= 1;
   if (frame.cut >= bytes.size())
     throw VectorError(fmt::format("\"cut\" leaves nothing of the frame ({} bytes)", bytes.size()));
   bytes.erase(bytes.end() - static_cast<std::ptrdiff_t>(frame.cut), bytes.end());

@@ -24,6 +24,12 @@ bool has_verbs_rights(std::uint32_t flags) {
 
 bool is_of_window_now(const VectorPlace& place) { return place.token == TokenChange::kCurrentWindow; }
 
+/// libibverbs has no place for VLAN tags in its completions, but for extended ones.
+bool tells_of_tags(const VectorStep& step) {
+  return std::any_of(step.results.begin(), step.results.end(),
+                     [](const auto& result) { return result.tag || result.vlan || result.sl; });
+}
+
 /// Of what the step does.
 VectorGrade doing_grade(const VectorStep& step) {
   if (!step.null.empty() || step.null_sge || step.call || step.defer) return VectorGrade::kNic;
@@ -31,13 +37,13 @@ VectorGrade doing_grade(const VectorStep& step) {
   if (is_of_window_now(step.remote) || std::any_of(step.sge.begin(), step.sge.end(), is_of_window_now))
     return VectorGrade::kNic;
   switch (step.kind) {
-    case StepKind::kSend:
+    case StepKind::kSend: return step.to.vlan == 0 ? VectorGrade::kVerbs : VectorGrade::kNic;
     case StepKind::kReceive:
     case StepKind::kWrite:
     case StepKind::kRead:
     case StepKind::kCompareSwap:
     case StepKind::kFetchAdd:
-    case StepKind::kComplete:
+    case StepKind::kComplete: return tells_of_tags(step) ? VectorGrade::kNic : VectorGrade::kVerbs;
     case StepKind::kNoCompletion:
     case StepKind::kMemory:
     case StepKind::kStore:
@@ -54,7 +60,9 @@ VectorGrade doing_grade(const VectorStep& step) {
     case StepKind::kModifySrq:
     case StepKind::kReset:
     case StepKind::kDeregister: return VectorGrade::kVerbs;
-    case StepKind::kModify: return step.attributes.contains("pkey") ? VectorGrade::kNic : VectorGrade::kVerbs;
+    case StepKind::kModify:
+      return step.attributes.contains("pkey") || step.attributes.contains("vlan") ? VectorGrade::kNic
+                                                                                  : VectorGrade::kVerbs;
     case StepKind::kRegister:
       return step.buffer == VectorStep::Buffer::kValid && has_verbs_rights(step.flags) ? VectorGrade::kVerbs
                                                                                        : VectorGrade::kNic;
@@ -82,9 +90,10 @@ bool is_of_our_network(const Vector& vector) {
 bool needs_this_nic(const VectorSetup& setup) {
   return setup.is_kernels() || setup.fast_register || setup.connections || setup.iommu_faults ||
          setup.completion_timeout != hw::CompletionTimeoutRange::kDefault ||
-         std::any_of(
-             setup.hosts.begin(), setup.hosts.end(),
-             [](const auto& host) { return host.pinned_quota || host.ring_quota || host.pkey != kDefaultPkey; }) ||
+         std::any_of(setup.hosts.begin(), setup.hosts.end(),
+                     [](const auto& host) {
+                       return host.pinned_quota || host.ring_quota || host.pkey != kDefaultPkey || host.vlan != 0;
+                     }) ||
          !std::all_of(setup.regions.begin(), setup.regions.end(), [](const auto& region) {
            return has_verbs_rights(region.flags) && !region.reads && !region.list_reads;
          });

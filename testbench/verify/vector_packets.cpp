@@ -135,11 +135,11 @@ std::uint32_t PacketNumbers::first_psn(std::size_t from, std::uint8_t opcode, st
 }
 
 VectorPacket parse_packet(const std::string& text) {
-  static constexpr std::array<std::string_view, 26> kKeys = {
-      "opcode",       "psn",     "bytes",         "ack_req",   "solicited",  "length",      "syndrome",
-      "credits",      "msn",     "immediate",     "pad",       "qp",         "pkey",        "qkey",
-      "source_qp",    "ipv6",    "traffic_class", "hop_limit", "flow_label", "source_port", "dest_port",
-      "udp_checksum", "mig_req", "tver",          "fecn",      "becn"};
+  static constexpr std::array<std::string_view, 30> kKeys = {
+      "opcode",        "psn",       "bytes",      "ack_req",     "solicited", "length",       "syndrome",  "credits",
+      "msn",           "immediate", "pad",        "qp",          "pkey",      "qkey",         "source_qp", "ipv6",
+      "traffic_class", "hop_limit", "flow_label", "source_port", "dest_port", "udp_checksum", "mig_req",   "tver",
+      "fecn",          "becn",      "tag",        "vlan",        "pcp",       "dei"};
   std::istringstream words(text);
   std::string direction, word;
   VectorPacket packet;
@@ -182,12 +182,19 @@ VectorPacket describe_packet(const model::FrameRecord& frame, const PacketNumber
     return packet;
   }
   const std::span<const std::uint8_t> bytes = frame.bytes;
-  const bool ipv6 = bytes[12] == 0x86;
-  const std::size_t ip = roce::kEthernetBytes, udp = ip + (ipv6 ? 40 : 4u * (bytes[ip] & 15u)),
-                    bth = udp + roce::kUdpBytes, ext = bth + roce::kBthBytes;
+  const std::size_t ip = roce::ethernet_bytes(bytes);
+  const bool ipv6 = bytes[ip] >> 4 == 6;
+  const std::size_t udp = ip + (ipv6 ? 40 : 4u * (bytes[ip] & 15u)), bth = udp + roce::kUdpBytes,
+                    ext = bth + roce::kBthBytes;
   const std::uint8_t opcode = as_reliable(roce->opcode);
   auto& fields = packet.fields;
   fields["opcode"] = roce->opcode;
+  const bool tagged = ip != roce::kEthernetBytes;
+  const std::uint64_t tci = tagged ? roce::read_big(bytes, 14, 2) : 0;
+  fields["tag"] = tagged;
+  fields["vlan"] = tci & 0xfff;
+  fields["pcp"] = tci >> 13;
+  fields["dei"] = tci >> 12 & 1;
   fields["ipv6"] = ipv6;
   fields["traffic_class"] = ipv6 ? roce::read_big(bytes, ip, 2) >> 4 & 0xff : bytes[ip + 1];
   fields["hop_limit"] = bytes[ip + (ipv6 ? 7 : 8)];
@@ -236,6 +243,7 @@ VectorPacket describe_packet(const model::FrameRecord& frame, const PacketNumber
   for (const char* const key : {"syndrome", "immediate", "qkey"}) {
     if (const auto it = fields.find(key); it != fields.end()) packet.text += fmt::format(" {}={:#x}", key, it->second);
   }
+  if (tagged) packet.text += fmt::format(" vlan={} pcp={}", fields["vlan"], fields["pcp"]);
   if (numbers.hosts[0].size() > 1) packet.text += fmt::format(" qp={}", fields["qp"]);
   if (packet.lost) packet.text += " lost";
   return packet;

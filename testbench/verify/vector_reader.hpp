@@ -54,6 +54,12 @@ class VectorReader {
     return to_number<T>(*value, key);
   }
   template <typename T>
+  T number_up_to(const char* key, T most, T fallback) {
+    const T value = number<T>(key, fallback);
+    if (value > most) fail(fmt::format("\"{}\" is at most {}", key, most));
+    return value;
+  }
+  template <typename T>
   T to_number(const json& value, const char* key) const {
     const bool negative = value.is_number_integer() && !value.is_number_unsigned() && value.get<std::int64_t>() < 0;
     if (!value.is_number_integer() || (negative && !std::is_signed_v<T>))

@@ -15,7 +15,7 @@ namespace rnic::testbench {
 namespace {
 
 /// Changes `connection` as `attributes` say (docs/vectors.md, `modify`); gives the mask of what was named.
-QpAttributes apply(const std::map<std::string, std::uint64_t>& attributes, Endpoint& endpoint,
+QpAttributes apply(const std::map<std::string, std::uint64_t>& attributes, Endpoint& endpoint, bool ipv6,
                    umd::QpConnection& connection) {
   QpAttributes mask = 0;
   const auto set = [&](const char* name, hw::QpAttr attr, auto& field) {
@@ -31,6 +31,10 @@ QpAttributes apply(const std::map<std::string, std::uint64_t>& attributes, Endpo
   set("traffic_class", hw::QpAttr::kAv, connection.path.traffic_class);
   set("hop_limit", hw::QpAttr::kAv, connection.path.hop_limit);
   set("flow_label", hw::QpAttr::kAv, connection.path.flow_label);
+  set("sl", hw::QpAttr::kAv, connection.path.sl);
+  std::uint16_t vlan{};
+  set("vlan", hw::QpAttr::kAv, vlan);
+  if (attributes.contains("vlan")) connection.path.sgid_index = endpoint.gid_index(ipv6, 0, vlan);
   std::uint16_t pkey{};
   set("pkey", hw::QpAttr::kPkeyIndex, pkey);
   if ((mask & attribute(hw::QpAttr::kPkeyIndex)) != 0) connection.path.pkey_index = endpoint.pkey_index(pkey);
@@ -218,6 +222,8 @@ umd::QpConnection VectorSession::connection_of(std::size_t host, std::size_t ind
     connection =
         connection_to(endpoint, *sides_[1 - host].endpoint, sides_[1 - host].pairs.at(index).core().qpn(), parameters);
     connection.inbound_reads = static_cast<std::uint8_t>(own.responder_reads);
+    connection.path.sgid_index = endpoint.gid_index(ipv6_, 0, own.vlan);
+    connection.path.sl = own.sl;
   }
   connection.path.pkey_index = endpoint.pkey_index(own.pkey);
   connection.path.traffic_class = own.traffic_class;
@@ -257,7 +263,7 @@ void VectorSession::modify(const VectorStep& step) {
   const auto next = static_cast<hw::QpState>(*step.value);
   if (step.attributes.empty()) return expect_status(step, change_state(own, next, step.notify));
   auto wanted = own.connection;
-  const auto mask = apply(step.attributes, *side(step).endpoint, wanted);
+  const auto mask = apply(step.attributes, *side(step).endpoint, ipv6_, wanted);
   const auto done = own.core().modify(next, mask, wanted);
   if (done) own.connection = wanted;
   expect_status(step, control_status(done));

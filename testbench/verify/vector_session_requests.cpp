@@ -115,6 +115,8 @@ HRESULT VectorSession::post_to_core(const VectorStep& step, const std::vector<ND
     to.traffic_class = step.to.traffic_class;
     to.hop_limit = step.to.hop_limit;
     to.flow_label = step.to.flow_label;
+    to.vlan = step.to.vlan;
+    to.sl = step.to.sl;
     if (step.to.group) {
       to.dest_ip = step.to.group->gid;
       to.dest_mac = step.to.group->mac;

@@ -107,15 +107,10 @@ void read_host(Reader& from, VectorHostSetup& to) {
     if (quota.find("ring_bytes")) to.ring_quota = quota.number<std::uint64_t>("ring_bytes");
     quota.finish();
   }
-  const auto small = [&from](const char* key, std::uint8_t fallback, std::uint8_t most) {
-    const auto value = from.number<std::uint8_t>(key, fallback);
-    if (value > most) from.fail(fmt::format("\"{}\" is at most {}", key, most));
-    return value;
-  };
-  to.ack_timeout = small("ack_timeout", to.ack_timeout, 31);
-  to.retry_count = small("retry_count", to.retry_count, 7);
-  to.rnr_retry = small("rnr_retry", to.rnr_retry, 7);
-  to.min_rnr_timer = small("min_rnr_timer", to.min_rnr_timer, 31);
+  to.ack_timeout = from.number_up_to<std::uint8_t>("ack_timeout", 31, to.ack_timeout);
+  to.retry_count = from.number_up_to<std::uint8_t>("retry_count", 7, to.retry_count);
+  to.rnr_retry = from.number_up_to<std::uint8_t>("rnr_retry", 7, to.rnr_retry);
+  to.min_rnr_timer = from.number_up_to<std::uint8_t>("min_rnr_timer", 31, to.min_rnr_timer);
   to.remote_read = from.boolean("remote_read", to.remote_read);
   to.remote_write = from.boolean("remote_write", to.remote_write);
   to.remote_atomic = from.boolean("remote_atomic", to.remote_atomic);
@@ -127,6 +122,8 @@ void read_host(Reader& from, VectorHostSetup& to) {
   to.traffic_class = from.number<std::uint8_t>("traffic_class", to.traffic_class);
   to.hop_limit = from.number<std::uint8_t>("hop_limit", to.hop_limit);
   to.flow_label = from.number<std::uint32_t>("flow_label", to.flow_label);
+  to.vlan = from.number_up_to<std::uint16_t>("vlan", kHighestVid, to.vlan);
+  to.sl = from.number_up_to<std::uint8_t>("sl", kHighestPriority, to.sl);
   to.qkey = from.number<std::uint32_t>("qkey", to.qkey);
 }
 

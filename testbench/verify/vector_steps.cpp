@@ -87,10 +87,11 @@ const Names kSteps = {{"send", number_of(StepKind::kSend)},
                       {"notify_disconnect", number_of(StepKind::kNotifyDisconnect)},
                       {"query_connection", number_of(StepKind::kQueryConnection)}};
 /// Attributes that `modify` takes, and their largest values.
-const Names kAttributes = {
-    {"ack_timeout", 31}, {"retry_count", 7},      {"rnr_retry", 7},    {"min_rnr_timer", 31}, {"traffic_class", 255},
-    {"hop_limit", 255},  {"flow_label", 0xfffff}, {"pkey", 0xffff},    {"qkey", 0xffffffff},  {"send_psn", 0xffffff},
-    {"remote_read", 1},  {"remote_write", 1},     {"remote_atomic", 1}};
+const Names kAttributes = {{"ack_timeout", 31},     {"retry_count", 7},     {"rnr_retry", 7},
+                           {"min_rnr_timer", 31},   {"traffic_class", 255}, {"hop_limit", 255},
+                           {"flow_label", 0xfffff}, {"vlan", 0xffe},        {"sl", 7},
+                           {"pkey", 0xffff},        {"qkey", 0xffffffff},   {"send_psn", 0xffffff},
+                           {"remote_read", 1},      {"remote_write", 1},    {"remote_atomic", 1}};
 
 /// Counters of the host interface.
 const Names& counter_names() {

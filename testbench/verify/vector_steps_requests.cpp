@@ -19,8 +19,12 @@ const Names kReceiveFlags = {{"DEFER", kDefer}};
 /// Where a datagram goes: to the queue pair of the same number, as the setup says, unless told otherwise.
 void read_datagram(Reader& from, const VectorSetup& setup, VectorStep& to) {
   const auto& own = setup.hosts.at(to.host);
-  to.to = {
-      .ipv6 = setup.ipv6, .traffic_class = own.traffic_class, .hop_limit = own.hop_limit, .flow_label = own.flow_label};
+  to.to = {.ipv6 = setup.ipv6,
+           .traffic_class = own.traffic_class,
+           .hop_limit = own.hop_limit,
+           .flow_label = own.flow_label,
+           .vlan = own.vlan,
+           .sl = own.sl};
   to.to.qp = read_qp(from, setup, "to_qp", to.qp);
   to.to.qpn_xor = from.number<std::uint32_t>("qpn_xor", 0);
   to.to.qkey = from.number<std::uint32_t>("qkey", setup.hosts[1 - to.host].qkey);
@@ -30,6 +34,8 @@ void read_datagram(Reader& from, const VectorSetup& setup, VectorStep& to) {
   to.to.traffic_class = address.number<std::uint8_t>("traffic_class", to.to.traffic_class);
   to.to.hop_limit = address.number<std::uint8_t>("hop_limit", to.to.hop_limit);
   to.to.flow_label = address.number<std::uint32_t>("flow_label", to.to.flow_label);
+  to.to.vlan = address.number_up_to<std::uint16_t>("vlan", kHighestVid, to.to.vlan);
+  to.to.sl = address.number_up_to<std::uint8_t>("sl", kHighestPriority, to.to.sl);
   if (address.find("group")) {
     to.to.group = read_group(address);
     to.to.ipv6 = to.to.group->ipv6;
@@ -99,6 +105,9 @@ VectorResult read_result(Reader one, const VectorSetup& setup) {
       result.immediate = one.to_number<std::uint32_t>(*immediate, "immediate");
     if (one.find("invalidated")) result.invalidated = one.text("invalidated");
     if (one.find("source_qp")) result.source_qp = read_qp(one, setup, "source_qp");
+    if (one.find("tag")) result.tag = one.boolean("tag", false);
+    if (one.find("vlan")) result.vlan = one.number_up_to<std::uint16_t>("vlan", kHighestVid, 0);
+    if (one.find("sl")) result.sl = one.number_up_to<std::uint8_t>("sl", kHighestPriority, 0);
   } else {
     using umd::RequestKind;
     if (result.kind == RequestKind::kCompareSwap || result.kind == RequestKind::kFetchAdd ||

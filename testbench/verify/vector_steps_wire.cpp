@@ -50,6 +50,23 @@ std::uint8_t read_opcode(Reader& from) {
   return *opcode;
 }
 
+/// The VLAN tag, or "none"; unless told otherwise that of the sender's packets.
+void read_tag(Reader& from, const VectorHostSetup& sender, VectorFrame& to) {
+  const auto tci_of = [](unsigned pcp, unsigned dei, unsigned vid) {
+    return static_cast<std::uint16_t>(pcp << 13 | dei << 12 | vid);
+  };
+  if (sender.vlan != 0) to.tci = tci_of(sender.sl, 0, sender.vlan);
+  const json* const tag = from.find("tag");
+  if (tag == nullptr) return;
+  to.tci.reset();
+  if (tag->is_string() && *tag == "none") return;
+  Reader fields = from.object("tag");
+  const auto vid = fields.number_up_to<std::uint16_t>("vlan", kReservedVid, 0);
+  const auto pcp = fields.number_up_to<std::uint8_t>("pcp", kHighestPriority, 0);
+  to.tci = tci_of(pcp, fields.boolean("dei", false), vid);
+  fields.finish();
+}
+
 }  // namespace
 
 void read_fault_step(Reader& from, const VectorSetup& setup, VectorStep& to) {
@@ -113,6 +130,7 @@ void read_frame_step(Reader& from, const VectorSetup& setup, VectorStep& to) {
     frame.group = read_group(from);
     if (frame.group->ipv6 != setup.ipv6) from.fail("\"group\" is of another IP version than the setup");
   }
+  read_tag(from, setup.hosts[1 - to.host], frame);
   frame.stranger = from.name("from", {{"peer", 0}, {"stranger", 1}}, 0) != 0;
   if (const json* set = from.find("set")) {
     for (std::size_t i = 0; i < from.list(*set, "set").size(); ++i) {

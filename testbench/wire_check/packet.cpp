@@ -7,8 +7,9 @@
 namespace rnic::wire_check {
 namespace {
 
-constexpr std::size_t kEthernet = 14, kIpv4 = 20, kIpv6 = 40, kUdp = 8, kBth = 12, kIcrc = 4, kSmallest = 60;
-constexpr std::uint16_t kRocePort = 4791;
+constexpr std::size_t kEthernet = 14, kTagBytes = 4, kIpv4 = 20, kIpv6 = 40, kUdp = 8, kBth = 12, kIcrc = 4,
+                      kSmallest = 60;
+constexpr std::uint16_t kRocePort = 4791, kVlan = 0x8100, kReservedVid = 0xfff, kDropEligible = 0x1000;
 constexpr std::uint8_t kUdpProtocol = 17;
 
 std::uint64_t big(Frame bytes, std::size_t at, std::size_t count) {
@@ -52,7 +53,7 @@ bool carries_payload(const Packet& packet) {
 
 /// The Ethernet and IP headers; where UDP begins and the whole ends. False: no frame of ours.
 struct Outer {
-  std::size_t udp{}, end{};
+  std::size_t ip{}, udp{}, end{};
   bool ipv6{};
 };
 
@@ -60,29 +61,37 @@ std::optional<Outer> read_outer(Frame frame, Packet& packet, Faults& faults) {
   if (frame.size() < kEthernet + kIpv4 + kUdp + kBth + kIcrc) return std::nullopt;
   packet.dest_mac = big(frame, 0, 6);
   packet.source_mac = big(frame, 6, 6);
-  const auto type = big(frame, 12, 2);
   Outer outer;
+  outer.ip = kEthernet;
+  if (big(frame, 12, 2) == kVlan) {
+    packet.tag = static_cast<std::uint16_t>(big(frame, 14, 2));
+    outer.ip += kTagBytes;
+  }
+  const auto type = big(frame, outer.ip - 2, 2);
+  const Frame ip = frame.subspan(outer.ip);
   outer.ipv6 = type == 0x86dd;
+  if (ip.size() < (outer.ipv6 ? kIpv6 : kIpv4) + kUdp + kBth + kIcrc) return std::nullopt;
   if (outer.ipv6) {
-    if (frame.size() < kEthernet + kIpv6 + kUdp + kBth + kIcrc) return std::nullopt;
-    if (frame[14] >> 4 != 6 || frame[20] != kUdpProtocol) return std::nullopt;
-    std::copy_n(frame.begin() + 22, 16, packet.source.begin());
-    std::copy_n(frame.begin() + 38, 16, packet.dest.begin());
-    outer.udp = kEthernet + kIpv6;
-    outer.end = outer.udp + big(frame, 18, 2);
+    if (ip[0] >> 4 != 6 || ip[6] != kUdpProtocol) return std::nullopt;
+    std::copy_n(ip.begin() + 8, 16, packet.source.begin());
+    std::copy_n(ip.begin() + 24, 16, packet.dest.begin());
+    outer.udp = outer.ip + kIpv6;
+    outer.end = outer.udp + big(ip, 4, 2);
   } else {
-    if (type != 0x0800 || frame[14] >> 4 != 4 || frame[23] != kUdpProtocol) return std::nullopt;
-    if ((frame[14] & 0xf) != 5) faults.fatal.emplace_back("an IPv4 header with options");
+    if (type != 0x0800 || ip[0] >> 4 != 4 || ip[9] != kUdpProtocol) return std::nullopt;
+    if ((ip[0] & 0xf) != 5) faults.fatal.emplace_back("an IPv4 header with options");
     packet.source[10] = packet.source[11] = packet.dest[10] = packet.dest[11] = 0xff;
-    std::copy_n(frame.begin() + 26, 4, packet.source.begin() + 12);
-    std::copy_n(frame.begin() + 30, 4, packet.dest.begin() + 12);
-    outer.udp = kEthernet + kIpv4;
-    outer.end = kEthernet + big(frame, 16, 2);
-    if (ones_sum(frame.subspan(kEthernet, kIpv4)) != 0xffff) faults.fatal.emplace_back("wrong IPv4 header checksum");
-    if ((big(frame, 20, 2) & 0xbfff) != 0) faults.fatal.emplace_back("an IPv4 fragment, or its reserved bit");
-    if ((frame[20] & 0x40) == 0) faults.other.emplace_back("Don't Fragment is not set");
+    std::copy_n(ip.begin() + 12, 4, packet.source.begin() + 12);
+    std::copy_n(ip.begin() + 16, 4, packet.dest.begin() + 12);
+    outer.udp = outer.ip + kIpv4;
+    outer.end = outer.ip + big(ip, 2, 2);
+    if (ones_sum(ip.first(kIpv4)) != 0xffff) faults.fatal.emplace_back("wrong IPv4 header checksum");
+    if ((big(ip, 6, 2) & 0xbfff) != 0) faults.fatal.emplace_back("an IPv4 fragment, or its reserved bit");
+    if ((ip[6] & 0x40) == 0) faults.other.emplace_back("Don't Fragment is not set");
   }
   if (big(frame, outer.udp + 2, 2) != kRocePort) return std::nullopt;
+  if (vid(packet.tag) == kReservedVid) faults.fatal.emplace_back("a VLAN tag of the reserved VID (802.1Q 9.6)");
+  if (packet.tag && (*packet.tag & kDropEligible) != 0) faults.other.emplace_back("DEI in a VLAN tag");
   return outer;
 }
 
@@ -239,7 +248,8 @@ std::optional<Packet> read(Frame frame, Faults& faults) {
   if ((flags & 0x40) == 0) faults.other.emplace_back("MigReq 0");
   if (frame[bth + 4] != 0) faults.other.emplace_back("FECN, BECN or reserved bits of the BTH");
   if ((frame[bth + 8] & 0x7f) != 0) faults.other.emplace_back("reserved bits of the BTH in front of the PSN");
-  if (icrc(frame.subspan(14, outer->end - 14 - kIcrc), outer->ipv6) != big(frame, outer->end - kIcrc, kIcrc))
+  if (icrc(frame.subspan(outer->ip, outer->end - outer->ip - kIcrc), outer->ipv6) !=
+      big(frame, outer->end - kIcrc, kIcrc))
     faults.fatal.emplace_back("wrong ICRC");
   if (!known(packet.service, packet.operation)) {
     faults.fatal.emplace_back("an opcode that there is not");

@@ -51,9 +51,15 @@ constexpr std::uint32_t kMask24 = 0xffffff;
 /// `a` is not behind `b`: the half of the PSNs that begins with `b`.
 [[nodiscard]] constexpr bool not_behind(std::uint32_t a, std::uint32_t b) { return ahead(a, b) < 0x800000; }
 
+/// PCP, DEI and VID of a VLAN tag (IEEE 802.1Q 9.6), from the top; none: no tag.
+using Tag = std::optional<std::uint16_t>;
+/// The VLAN that a tag names; 0: none, it gives a priority at most.
+[[nodiscard]] constexpr std::uint16_t vid(const Tag& tag) { return tag ? *tag & 0xfff : 0; }
+
 /// What a RoCEv2 frame says (9.2 to 9.6, annex A17.3).
 struct Packet {
   std::uint64_t dest_mac{}, source_mac{};
+  Tag tag;
   Address source{}, dest{};
   std::uint16_t source_port{};
   Service service{};

@@ -16,6 +16,13 @@ constexpr std::size_t kShortestFrame = 60, kLongestRawFrame = 4096;
 constexpr std::size_t kTold = 24;             // packets of a queue pair with a complaint
 constexpr std::uint16_t kPartition = 0x7fff;  // of a P_Key (10.9.3)
 
+/// What ModifyQp says of the VLAN tag of a path: VID, whether there is one, priority.
+Tag tag_of(const AdminCommand& command) {
+  constexpr std::uint16_t kTagged = 0x1000;
+  const auto bits = static_cast<std::uint16_t>(command.field(38, 2));
+  return (bits & kTagged) != 0 ? Tag(bits & ~kTagged) : std::nullopt;
+}
+
 Address address_at(const AdminCommand& command, std::size_t at) {
   Address address;
   std::copy_n(command.body.begin() + static_cast<std::ptrdiff_t>(at), address.size(), address.begin());
@@ -64,6 +71,8 @@ void PortCheck::modify(QueuePair& qp, const AdminCommand& command) {
     by_peer_.emplace(a.dest_qpn, a.number);
     qp.pkey = static_cast<std::uint16_t>(command.field(15, 2));
     a.source_port = static_cast<std::uint16_t>(command.field(23, 2));
+    qp.old_tag = std::exchange(a.tag, tag_of(command));
+    qp.readdressed = now_;
     a.source = address_at(command, 40);
     a.dest = address_at(command, 56);
   }
@@ -127,6 +136,12 @@ void PortCheck::complain_of(const QueuePair& qp, const Packet& packet, const std
   complain_(text);
 }
 
+/// All packets of a connected queue pair have the tag of its path. What was begun under another path may still leave.
+bool PortCheck::has_its_tag(const QueuePair& qp, const Packet& packet) const {
+  if (packet.service == Service::kUd || packet.tag == qp.attributes.tag) return true;
+  return packet.tag == qp.old_tag && now_ <= qp.readdressed + kGrace;
+}
+
 void PortCheck::distrust(QueuePair& qp) {
   qp.distrusted = true;
   if (qp.requester) qp.requester->distrust();
@@ -186,6 +201,7 @@ void PortCheck::sent(Frame frame, Picoseconds now) {
   QueuePair* const qp = sender_of(*packet);
   if (qp == nullptr || qp->distrusted) return;
   keep(*qp, false, *packet);
+  if (!has_its_tag(*qp, *packet)) complain_of(*qp, *packet, "its VLAN tag is not that of its path (host interface)");
   if (qp->ended && now > *qp->ended + kGrace)
     return complain_of(*qp, *packet, "sent long after the end of its queue pair (10.3.1)");
   if (packet->is_response()) {
@@ -219,7 +235,7 @@ void PortCheck::received(Frame frame, bool forged, Picoseconds now) {
 void PortCheck::take(QueuePair& qp, const Packet& packet, Moment now) {
   const Attributes& a = qp.attributes;
   if (packet.dest_mac != admin_.mac() || packet.service != a.service || packet.dest != a.source ||
-      packet.source != a.dest || packet.service != Service::kRc || !qp.responder ||
+      packet.source != a.dest || vid(packet.tag) != vid(a.tag) || packet.service != Service::kRc || !qp.responder ||
       ((packet.pkey ^ qp.pkey) & kPartition) != 0)
     return;
   keep(qp, true, packet);

@@ -43,6 +43,8 @@ class PortCheck {
     Attributes attributes;
     std::uint8_t state = 0;
     std::uint16_t pkey{};
+    Tag old_tag;  ///< Of its path before the newest one, which was given at `readdressed`
+    Picoseconds readdressed{};
     std::optional<Requester> requester;
     std::optional<Responder> responder;
     std::optional<Picoseconds> ended;  ///< When its end was answered
@@ -65,6 +67,7 @@ class PortCheck {
   void complain_of(const QueuePair& qp, const Packet& packet, const std::string& what) const;
   void sent_other(Frame frame) const;
   [[nodiscard]] QueuePair* sender_of(const Packet& packet);
+  [[nodiscard]] bool has_its_tag(const QueuePair& qp, const Packet& packet) const;
   void distrust(QueuePair& qp);
   void take(QueuePair& qp, const Packet& packet, Moment now);
 

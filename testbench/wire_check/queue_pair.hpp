@@ -25,6 +25,7 @@ struct Attributes {
   std::uint32_t dest_qpn{};
   Address source{}, dest{};
   std::uint16_t source_port{};
+  Tag tag;                     ///< Of what a connected one sends
   std::uint32_t read_limit{};  ///< Outstanding Reads and atomics
   std::uint8_t ack_timeout{};  ///< 4.096 us * 2^n; 0: none
 };

@@ -471,7 +471,7 @@ void FakeDevice::write_retired_record(std::uint32_t qpn) {
 }
 
 void FakeDevice::finish_receive(std::uint32_t qpn, std::uint32_t bytes, hw::CqeStatus status, bool solicited,
-                                std::optional<std::uint32_t> datagram_from) {
+                                std::optional<std::uint32_t> datagram_from, std::optional<std::uint16_t> tag) {
   const std::lock_guard lock(mutex_);
   auto& pair = pairs.at(qpn);
   hw::Cqe cqe;
@@ -484,6 +484,8 @@ void FakeDevice::finish_receive(std::uint32_t qpn, std::uint32_t bytes, hw::CqeS
   cqe.byte_count = bytes;
   cqe.grh = datagram_from.has_value();
   cqe.source_qpn = datagram_from.value_or(0);
+  cqe.vlan = tag.has_value();
+  cqe.vlan_tci = tag.value_or(0);
   write_cqe(pair.create.receive_cqn, cqe);
 }
 

@@ -127,7 +127,8 @@ class FakeDevice final : public Device {
   void finish_silently(std::uint32_t qpn, unsigned count);
   void write_retired_record(std::uint32_t qpn);
   void finish_receive(std::uint32_t qpn, std::uint32_t bytes, hw::CqeStatus status = hw::CqeStatus::kSuccess,
-                      bool solicited = false, std::optional<std::uint32_t> datagram_from = {});
+                      bool solicited = false, std::optional<std::uint32_t> datagram_from = {},
+                      std::optional<std::uint16_t> tag = std::nullopt);
   /// A message of `qpn` takes the next request of its shared receive queue; its tag, which a CQE must bring back.
   std::uint16_t take_shared(std::uint32_t qpn);
   void finish_shared(std::uint32_t qpn, std::uint16_t tag, std::uint32_t bytes,

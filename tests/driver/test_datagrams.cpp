@@ -176,14 +176,30 @@ TEST_CASE("an address handle is judged when it is made") {
   CHECK(AddressHandle::create({.flow_label = 0x100000}).error() == Error::kInvalidParameter);
   CHECK(AddressHandle::create({.dest_mac = 1ULL << 48}).error() == Error::kInvalidParameter);
   CHECK(AddressHandle::create({.hop_limit = 0}).error() == Error::kInvalidParameter);
+  CHECK(AddressHandle::create({.vlan = 4094, .sl = 7}).ok());
+  CHECK(AddressHandle::create({.vlan = 0xFFF}).error() == Error::kInvalidParameter);
+  CHECK(AddressHandle::create({.sl = 8}).error() == Error::kInvalidParameter);
 }
 
-TEST_CASE_METHOD(DatagramFixture, "a completion says who sent the datagram") {
+TEST_CASE("the VLAN tag of a datagram is in its address") {
+  const auto tagged = AddressHandle::create({.vlan = 5, .sl = 3}).take().segment(1, 2, 3);
+  CHECK(tagged.vlan == 1);
+  CHECK(tagged.vlan_id == 5);
+  CHECK(tagged.pcp == 3);
+  CHECK(AddressHandle::create({.sl = 3}).take().segment(1, 2, 3).vlan == 0);
+}
+
+TEST_CASE_METHOD(DatagramFixture, "a completion says who sent the datagram, and with which VLAN tag") {
   const auto qp = open(hw::QpType::kUd);
   REQUIRE(qp->post_receive({.id = 5, .segments = {&segment, 1}}).ok());
+  REQUIRE(qp->post_receive({.id = 6, .segments = {&segment, 1}}).ok());
   device.finish_receive(qp->qpn(), 104, hw::CqeStatus::kSuccess, false, 0x00ABCD);
+  device.finish_receive(qp->qpn(), 104, hw::CqeStatus::kSuccess, false, 0x00ABCD, 0x6005);
   const auto all = drain(*cq);
-  REQUIRE(all.size() == 1);
+  REQUIRE(all.size() == 2);
+  CHECK_FALSE(all[0].vlan);
+  CHECK(all[1].vlan);
+  CHECK(all[1].vlan_tci == 0x6005);
   CHECK(all[0].id == 5);
   CHECK(all[0].grh);
   CHECK(all[0].source_qpn == 0x00ABCD);

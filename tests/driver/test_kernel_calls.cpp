@@ -386,6 +386,42 @@ TEST_CASE_METHOD(CallFixture, "own addresses and P_Keys are places in the tables
   CHECK(reset.attributes.dest_qpn == 0);
 }
 
+TEST_CASE_METHOD(CallFixture, "paths from an address of a VLAN have its tag, with the service level as priority") {
+  auto& tables = kernel->port_tables();
+  CHECK(tables.add_gid(kAddress).take() == 1);
+  CHECK(tables.add_gid(kAddress, 5).take() == 2);
+  CHECK(tables.add_gid(kAddress, 5).take() == 2);
+  CHECK(tables.add_gid(kAddress, 4094).take() == 3);
+  CHECK(tables.add_gid(kAddress, 0xFFF).error() == Error::kInvalidParameter);  // IEEE 802.1Q 9.6
+  const auto vlan = [&](std::uint16_t index) { return port->call(calls::QueryGid{.index = index})->vlan; };
+  CHECK(vlan(1) == 0);
+  CHECK(vlan(2) == 5);
+  CHECK(vlan(3) == 4094);
+  CHECK(port->call(calls::QueryGid{.index = 2})->gid == kAddress);
+  const auto qp = port->call(qp_request(pd(*port), cq(*port).cq)).take();
+  const auto move = [&](hw::QpState from, hw::QpState next, const calls::QpAttributes& attributes) {
+    return port
+        ->call(calls::ModifyQp{.attributes = attributes,
+                               .qp = qp.qp,
+                               .mask = qp_transition(from, next).required,
+                               .next_state = static_cast<std::uint8_t>(next)})
+        .ok();
+  };
+  const auto tag = [&](std::uint16_t sgid_index, std::uint8_t sl) {
+    REQUIRE(move(hw::QpState::kRtr, hw::QpState::kReset, {}));
+    REQUIRE(move(hw::QpState::kReset, hw::QpState::kInit, {}));
+    REQUIRE(
+        move(hw::QpState::kInit, hw::QpState::kRtr,
+             {.dest_gid = kAddress, .dest_mac = 2, .sgid_index = sgid_index, .hop_limit = 9, .sl = sl, .path_mtu = 3}));
+    CHECK(port->call(calls::QueryQp{.qp = qp.qp})->attributes.sl == sl);
+    const auto& modify = device.pairs.at(qp.qpn).last_modify;
+    return std::array<unsigned, 3>{modify.vlan, modify.vlan_id, modify.pcp};
+  };
+  CHECK(tag(1, 3)[0] == 0);
+  CHECK(tag(2, 3) == std::array<unsigned, 3>{1, 5, 3});
+  CHECK(tag(3, 7) == std::array<unsigned, 3>{1, 4094, 7});
+}
+
 TEST_CASE_METHOD(CallFixture, "a queue pair begins in RESET") {
   const auto qp = port->call(qp_request(pd(*port), cq(*port).cq)).take();
   CHECK(port->call(calls::QueryQp{.qp = qp.qp})->state == static_cast<std::uint8_t>(hw::QpState::kReset));

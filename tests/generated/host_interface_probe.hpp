@@ -10,7 +10,7 @@
 namespace rnic::test {
 
 inline constexpr std::size_t kProbeBytes = 128;
-inline constexpr std::array<FieldProbe, 439> kFieldProbes = {{
+inline constexpr std::array<FieldProbe, 452> kFieldProbes = {{
     {"reg_identity_header.block_type", 8, 0, 16, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegIdentityHeader::decode(b.first<hw::RegIdentityHeader::kBytes>()).block_type, false); }},
     {"reg_identity_header.version", 8, 16, 16, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegIdentityHeader::decode(b.first<hw::RegIdentityHeader::kBytes>()).version, false); }},
     {"reg_identity_header.next_offset", 8, 32, 32, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegIdentityHeader::decode(b.first<hw::RegIdentityHeader::kBytes>()).next_offset, false); }},
@@ -114,8 +114,12 @@ inline constexpr std::array<FieldProbe, 439> kFieldProbes = {{
     {"wqe_address.reserved0", 48, 217, 7, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeAddress::decode(b.first<hw::WqeAddress::kBytes>()).reserved0, false); }},
     {"wqe_address.qkey", 48, 224, 32, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeAddress::decode(b.first<hw::WqeAddress::kBytes>()).qkey, false); }},
     {"wqe_address.flow_label", 48, 256, 24, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeAddress::decode(b.first<hw::WqeAddress::kBytes>()).flow_label, false); }},
-    {"wqe_address.reserved1", 48, 280, 40, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeAddress::decode(b.first<hw::WqeAddress::kBytes>()).reserved1, false); }},
-    {"wqe_address.reserved2", 48, 320, 64, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeAddress::decode(b.first<hw::WqeAddress::kBytes>()).reserved2, false); }},
+    {"wqe_address.reserved1", 48, 280, 8, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeAddress::decode(b.first<hw::WqeAddress::kBytes>()).reserved1, false); }},
+    {"wqe_address.vlan_id", 48, 288, 12, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeAddress::decode(b.first<hw::WqeAddress::kBytes>()).vlan_id, false); }},
+    {"wqe_address.vlan", 48, 300, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeAddress::decode(b.first<hw::WqeAddress::kBytes>()).vlan, false); }},
+    {"wqe_address.pcp", 48, 301, 3, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeAddress::decode(b.first<hw::WqeAddress::kBytes>()).pcp, false); }},
+    {"wqe_address.reserved2", 48, 304, 16, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeAddress::decode(b.first<hw::WqeAddress::kBytes>()).reserved2, false); }},
+    {"wqe_address.reserved3", 48, 320, 64, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeAddress::decode(b.first<hw::WqeAddress::kBytes>()).reserved3, false); }},
     {"wqe_fast_register.page_list", 16, 0, 64, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeFastRegister::decode(b.first<hw::WqeFastRegister::kBytes>()).page_list, false); }},
     {"wqe_fast_register.first_offset", 16, 64, 32, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeFastRegister::decode(b.first<hw::WqeFastRegister::kBytes>()).first_offset, false); }},
     {"wqe_fast_register.page_count", 16, 96, 16, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeFastRegister::decode(b.first<hw::WqeFastRegister::kBytes>()).page_count, false); }},
@@ -155,7 +159,10 @@ inline constexpr std::array<FieldProbe, 439> kFieldProbes = {{
     {"cqe.reserved3", 64, 256, 64, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::Cqe::decode(b.first<hw::Cqe::kBytes>()).reserved3, false); }},
     {"cqe.reserved4", 64, 320, 64, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::Cqe::decode(b.first<hw::Cqe::kBytes>()).reserved4, false); }},
     {"cqe.reserved5", 64, 384, 64, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::Cqe::decode(b.first<hw::Cqe::kBytes>()).reserved5, false); }},
-    {"cqe.reserved6", 64, 448, 56, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::Cqe::decode(b.first<hw::Cqe::kBytes>()).reserved6, false); }},
+    {"cqe.reserved6", 64, 448, 32, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::Cqe::decode(b.first<hw::Cqe::kBytes>()).reserved6, false); }},
+    {"cqe.vlan_tci", 64, 480, 16, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::Cqe::decode(b.first<hw::Cqe::kBytes>()).vlan_tci, false); }},
+    {"cqe.vlan", 64, 496, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::Cqe::decode(b.first<hw::Cqe::kBytes>()).vlan, false); }},
+    {"cqe.reserved8", 64, 497, 7, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::Cqe::decode(b.first<hw::Cqe::kBytes>()).reserved8, false); }},
     {"cqe.phase", 64, 504, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::Cqe::decode(b.first<hw::Cqe::kBytes>()).phase, false); }},
     {"cqe.reserved7", 64, 505, 7, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::Cqe::decode(b.first<hw::Cqe::kBytes>()).reserved7, false); }},
     {"eqe.event_type", 64, 0, 8, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::Eqe::decode(b.first<hw::Eqe::kBytes>()).event_type, false); }},
@@ -294,7 +301,9 @@ inline constexpr std::array<FieldProbe, 439> kFieldProbes = {{
     {"admin_modify_qp.flow_label", 120, 200, 24, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminModifyQp::decode(b.first<hw::AdminModifyQp::kBytes>()).flow_label, false); }},
     {"admin_modify_qp.qkey", 120, 224, 32, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminModifyQp::decode(b.first<hw::AdminModifyQp::kBytes>()).qkey, false); }},
     {"admin_modify_qp.dest_mac", 120, 256, 48, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminModifyQp::decode(b.first<hw::AdminModifyQp::kBytes>()).dest_mac, false); }},
-    {"admin_modify_qp.reserved4", 120, 304, 16, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminModifyQp::decode(b.first<hw::AdminModifyQp::kBytes>()).reserved4, false); }},
+    {"admin_modify_qp.vlan_id", 120, 304, 12, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminModifyQp::decode(b.first<hw::AdminModifyQp::kBytes>()).vlan_id, false); }},
+    {"admin_modify_qp.vlan", 120, 316, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminModifyQp::decode(b.first<hw::AdminModifyQp::kBytes>()).vlan, false); }},
+    {"admin_modify_qp.pcp", 120, 317, 3, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminModifyQp::decode(b.first<hw::AdminModifyQp::kBytes>()).pcp, false); }},
     {"admin_modify_qp.source_ip", 120, 320, 128, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminModifyQp::decode(b.first<hw::AdminModifyQp::kBytes>()).source_ip, false); }},
     {"admin_modify_qp.dest_ip", 120, 448, 128, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminModifyQp::decode(b.first<hw::AdminModifyQp::kBytes>()).dest_ip, false); }},
     {"admin_modify_qp.attr_mask", 120, 576, 21, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::AdminModifyQp::decode(b.first<hw::AdminModifyQp::kBytes>()).attr_mask, false); }},
@@ -398,6 +407,10 @@ inline constexpr std::array<FieldProbe, 439> kFieldProbes = {{
     {"eth_header.dest", 14, 64, 48, true, [](std::span<const std::uint8_t> b) { return field_bytes(hw::EthHeader::decode(b.first<hw::EthHeader::kBytes>()).dest, true); }},
     {"eth_header.source", 14, 16, 48, true, [](std::span<const std::uint8_t> b) { return field_bytes(hw::EthHeader::decode(b.first<hw::EthHeader::kBytes>()).source, true); }},
     {"eth_header.ethertype", 14, 0, 16, true, [](std::span<const std::uint8_t> b) { return field_bytes(hw::EthHeader::decode(b.first<hw::EthHeader::kBytes>()).ethertype, true); }},
+    {"vlan_tag.tpid", 4, 16, 16, true, [](std::span<const std::uint8_t> b) { return field_bytes(hw::VlanTag::decode(b.first<hw::VlanTag::kBytes>()).tpid, true); }},
+    {"vlan_tag.pcp", 4, 13, 3, true, [](std::span<const std::uint8_t> b) { return field_bytes(hw::VlanTag::decode(b.first<hw::VlanTag::kBytes>()).pcp, true); }},
+    {"vlan_tag.dei", 4, 12, 1, true, [](std::span<const std::uint8_t> b) { return field_bytes(hw::VlanTag::decode(b.first<hw::VlanTag::kBytes>()).dei, true); }},
+    {"vlan_tag.vid", 4, 0, 12, true, [](std::span<const std::uint8_t> b) { return field_bytes(hw::VlanTag::decode(b.first<hw::VlanTag::kBytes>()).vid, true); }},
     {"ipv4_header.version", 20, 156, 4, true, [](std::span<const std::uint8_t> b) { return field_bytes(hw::Ipv4Header::decode(b.first<hw::Ipv4Header::kBytes>()).version, true); }},
     {"ipv4_header.ihl", 20, 152, 4, true, [](std::span<const std::uint8_t> b) { return field_bytes(hw::Ipv4Header::decode(b.first<hw::Ipv4Header::kBytes>()).ihl, true); }},
     {"ipv4_header.tos", 20, 144, 8, true, [](std::span<const std::uint8_t> b) { return field_bytes(hw::Ipv4Header::decode(b.first<hw::Ipv4Header::kBytes>()).tos, true); }},
@@ -452,7 +465,7 @@ inline constexpr std::array<FieldProbe, 439> kFieldProbes = {{
     {"ieth.rkey", 4, 0, 32, true, [](std::span<const std::uint8_t> b) { return field_bytes(hw::Ieth::decode(b.first<hw::Ieth::kBytes>()).rkey, true); }},
 }};
 
-inline constexpr std::array<LayoutProbe, 71> kLayoutProbes = {{
+inline constexpr std::array<LayoutProbe, 72> kLayoutProbes = {{
     {"reg_identity_header", 64, false, recode_layout<hw::RegIdentityHeader>},
     {"reg_identity", 64, false, recode_layout<hw::RegIdentity>},
     {"reg_device_control", 64, false, recode_layout<hw::RegDeviceControl>},
@@ -513,6 +526,7 @@ inline constexpr std::array<LayoutProbe, 71> kLayoutProbes = {{
     {"admin_qp_counters", 384, false, recode_layout<hw::AdminQpCounters>},
     {"admin_qp_state", 384, false, recode_layout<hw::AdminQpState>},
     {"eth_header", 112, true, recode_layout<hw::EthHeader>},
+    {"vlan_tag", 32, true, recode_layout<hw::VlanTag>},
     {"ipv4_header", 160, true, recode_layout<hw::Ipv4Header>},
     {"ipv6_header", 320, true, recode_layout<hw::Ipv6Header>},
     {"udp_header", 64, true, recode_layout<hw::UdpHeader>},

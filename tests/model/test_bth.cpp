@@ -62,6 +62,24 @@ TEST_CASE("what is no RoCEv2 packet, or cut off before its end, is none") {
   }
 }
 
+TEST_CASE("a VLAN tag is behind the addresses, and there is one at most (802.1Q 9)") {
+  for (const bool ipv6 : {false, true}) {
+    auto tagged = frame(ipv6);
+    const test::Bytes tag{0x81, 0x00, 0x20, 0x05};
+    tagged.insert(tagged.begin() + 12, tag.begin(), tag.end());
+    REQUIRE(find_roce_packet(tagged));
+    CHECK(find_roce_packet(tagged)->psn == 0xABCDEF);
+    for (std::size_t size = 0; size < 40; ++size) CHECK_FALSE(find_roce_packet(std::span(tagged).first(size)));
+    auto marked = tagged;
+    REQUIRE(mark_congestion(marked, false));
+    auto untagged = frame(ipv6);
+    REQUIRE(mark_congestion(untagged, false));
+    CHECK(std::equal(marked.begin() + 16, marked.end(), untagged.begin() + 12, untagged.end()));
+    tagged.insert(tagged.begin() + 12, tag.begin(), tag.end());
+    CHECK_FALSE(find_roce_packet(tagged));
+  }
+}
+
 TEST_CASE("opcode names are those of table 38 (9.2.1)") {
   CHECK(opcode_by_name("RC_SEND_FIRST") == 0x00);
   CHECK(opcode_by_name("RC_RDMA_WRITE_ONLY") == 0x0A);

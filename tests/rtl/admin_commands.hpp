@@ -274,6 +274,9 @@ class AdminCommands {
     body.udp_source_port = static_cast<std::uint16_t>(rng_());
     body.flow_label = static_cast<std::uint32_t>(rng_() & 0xffffff);
     body.dest_mac = rng_() & 0xffffffffffffULL;
+    body.vlan = chance(0.5);
+    body.vlan_id = static_cast<std::uint16_t>(spoils && chance(0.05) ? 0xfff : uniform(0, 0xffe));
+    body.pcp = static_cast<std::uint8_t>(uniform(0, 7));
     for (auto* ip : {&body.source_ip, &body.dest_ip}) {
       for (auto& b : *ip) b = static_cast<std::uint8_t>(rng_());
       if (body.ipv6) continue;

@@ -511,6 +511,8 @@ struct AdminModel {
     if (has(hw::QpAttr::kAv) && type != hw::QpType::kUd && !body.ipv6 &&
         !(is_ipv4(body.source_ip) && is_ipv4(body.dest_ip)))
       return AdminStatus::kBadParameter;
+    if (has(hw::QpAttr::kAv) && type != hw::QpType::kUd && body.vlan && body.vlan_id == 0xfff)
+      return AdminStatus::kBadParameter;
     if (has(hw::QpAttr::kPathMtu) && (body.path_mtu < 1 || body.path_mtu > 5)) return AdminStatus::kBadParameter;
     if (has(hw::QpAttr::kTimeout) && body.ack_timeout > 31) return AdminStatus::kBadParameter;
     if (has(hw::QpAttr::kRetryCnt) && body.retry_count > 7) return AdminStatus::kBadParameter;
@@ -562,6 +564,9 @@ struct AdminModel {
                                       .udp_source_port = body.udp_source_port,
                                       .flow_label = body.flow_label & 0xfffff,
                                       .dest_mac = body.dest_mac,
+                                      .vlan_id = body.vlan_id,
+                                      .vlan = body.vlan,
+                                      .pcp = body.pcp,
                                       .source_ip = body.source_ip,
                                       .dest_ip = body.dest_ip};
     }

@@ -435,6 +435,8 @@ class PlaceModel {
     done.take = plan.take;
     done.grh = plan.grh;
     done.source_qpn = plan.source_qpn;
+    done.vlan = plan.vlan;
+    done.vlan_tci = plan.vlan_tci;
 
     std::vector<std::pair<std::uint64_t, std::uint8_t>> bytes;
     auto status = rtl::XlateStatus::kOk;

@@ -117,10 +117,13 @@ class ProtocolModel {
     // 10.9.3: the same partition, and not both limited members.
     const bool pkey_ok =
         ((path.pkey ^ d.pkey) & 0x7fff) == 0 && (d.pkey & 0x7fff) != 0 && ((path.pkey | d.pkey) & 0x8000) != 0;
+    // A tag of VID 0 is of no VLAN (802.1Q 9.6).
+    const auto vid = [](bool tag, unsigned tci) { return tag ? tci & 0xfff : 0; };
+    const bool vlan = vid(path.vlan, path.vlan_id) == vid(d.vlan, d.vlan_tci);
     // What comes to a group, the front end has judged.
     const bool own =
         d.multicast || ((d.dest_ip == path.source_ip || d.dest_ip == path.dest_ip) && d.ipv6 != mapped(d.dest_ip));
-    const bool peer = path.ipv6 == d.ipv6 && path.dest_ip == d.source_ip && path.source_ip == d.dest_ip;
+    const bool peer = path.ipv6 == d.ipv6 && path.dest_ip == d.source_ip && path.source_ip == d.dest_ip && vlan;
     // An Ethernet frame has none of these (host_interface.md, Ethernet).
     if (!raw && (!pkey_ok || !(ud ? own : peer))) return count(hw::Counter::kRxBadPeer), nullptr;
     if (ud && d.opcode >> 5 == 3 && d.qkey != qp.recv.qkey) return count(hw::Counter::kRxBadQkey), nullptr;
@@ -227,6 +230,7 @@ class ProtocolModel {
       plan.immediate = d.immediate;
       plan.grh = ud;
       plan.source_qpn = d.source_qpn;
+      if (ud) plan.vlan = d.vlan, plan.vlan_tci = d.vlan_tci;
       if (!srq) ++c.rq_head;
     }
     return true;
@@ -540,7 +544,7 @@ inline rtl::RxDone meaningful(rtl::RxDone d) {
   if (action != rtl::RxAction::kReadRequest && action != rtl::RxAction::kReceiveDone) d.byte_count = 0;
   if (action != rtl::RxAction::kReceiveDone) d.solicited = 0;
   if (!executed) d.ack_req = d.msg_last = 0;
-  if (action != rtl::RxAction::kReceiveDone) d.grh = 0, d.source_qpn = 0;
+  if (action != rtl::RxAction::kReceiveDone) d.grh = 0, d.source_qpn = 0, d.vlan = 0, d.vlan_tci = 0;
   if (action == rtl::RxAction::kGiveBack) d.psn = 0, d.wqe_idx = 0;
   if (action != rtl::RxAction::kReceiveDone) d.write_imm = d.with_invalidate = 0;
   if (action == rtl::RxAction::kAck || action == rtl::RxAction::kReadDone) {

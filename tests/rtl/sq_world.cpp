@@ -187,6 +187,7 @@ Work World::random_work(int qp) {
     Bytes bytes(48);
     for (auto& byte : bytes) byte = static_cast<std::uint8_t>(bench.rng());
     work.address = WqeAddress::decode(std::span<const std::uint8_t, 48>(bytes.data(), 48));
+    if (work.address->vlan_id == kReservedVid) work.address->vlan = 0;
   }
   work.immediate = static_cast<std::uint32_t>(bench.rng());
   work.swap_add = bench.rng();

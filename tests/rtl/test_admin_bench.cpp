@@ -530,6 +530,14 @@ TEST_CASE(
       CHECK(attempt(QpState::kInit, QpState::kRtr, 0, [&](auto& b) { ipv4(b), spoil(b), b.ipv6 = 1; }) == kSuccess);
     }
   }
+  // 802.1Q 9.6: VID 0xFFF is reserved. Without a tag the VID means nothing.
+  for (const unsigned vid : {0u, 1u, 0xffeu, 0xfffu}) {
+    for (const bool tag : {true, false}) {
+      const auto with = [&](auto& b) { b.vlan = tag, b.vlan_id = static_cast<std::uint16_t>(vid), b.pcp = 7; };
+      CHECK(attempt(QpState::kInit, QpState::kRtr, 0, with) == (tag && vid == 0xfff ? kBadParameter : kSuccess));
+      CHECK(attempt(QpState::kRts, QpState::kRts, 0, with) == kSuccess);
+    }
+  }
   // The current state, if it is named, is that in which the QP is.
   for (unsigned state = 0; state < 9; ++state) {
     const bool right = state == static_cast<unsigned>(QpState::kRts);
@@ -594,7 +602,7 @@ TEST_CASE("admin: SQE is left for RTS when its send queue has been flushed, for 
          left.buf_count == 0 && left.exec_idx == left.pi));
   // A doorbell between the judgement and the writing: whatever comes first, no WQE of SQE is left in RTS.
   unsigned refused = 0, taken = 0;
-  for (int round = 0; round < 60; ++round) {
+  for (int round = 0; round < 240; ++round) {
     world.background = nullptr;
     force_state(world, 3, sqe);
     std::uint8_t found = sqe;

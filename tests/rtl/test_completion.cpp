@@ -805,12 +805,16 @@ TEST_CASE("completion: UC and UD are not answered, and give receives back (9.8.2
   d.byte_count = 140;
   d.grh = 1;
   d.source_qpn = 0xabcdef;
+  d.vlan = 1;
+  d.vlan_tci = 0x6abc;
   place(Action::kReceiveDone, first);
   auto seen = take(w, 3, 0x700103);
   REQUIRE(seen.receive.size() == 1);
   CHECK(seen.receive[0].status == 0);
   CHECK(seen.receive[0].grh == 1);
   CHECK(seen.receive[0].source_qpn == 0xabcdef);
+  CHECK(seen.receive[0].vlan == 1);
+  CHECK(seen.receive[0].vlan_tci == 0x6abc);
   CHECK(seen.receive[0].byte_count == 140);
   CHECK(r.rq_done == static_cast<std::uint16_t>(first + 1));
 
@@ -835,6 +839,8 @@ TEST_CASE("completion: UC and UD are not answered, and give receives back (9.8.2
   seen = take(w, 3, 0x700103);
   REQUIRE(seen.receive.size() == 7);
   CHECK(seen.receive[0].status == raw(Status::kLocProtErr));
+  CHECK(seen.receive[0].vlan == 0);
+  CHECK(seen.receive[0].vlan_tci == 0);
   CHECK(seen.receive[1].status == raw(Status::kWrFlushErr));
   CHECK(r.state == raw(hw::QpState::kErr));
   CHECK(w.rsps.items.empty());

@@ -117,6 +117,9 @@ struct Bed {
     m.path.ipv6 = bench.chance(0.5);
     m.path.dest_qpn = static_cast<std::uint32_t>(uniform(0, 0xffffff));
     m.path.pkey = static_cast<std::uint16_t>(bench.rng() | 1);
+    m.path.vlan = bench.chance(0.5);
+    m.path.vlan_id = static_cast<std::uint16_t>(bench.chance(0.3) ? 0 : uniform(0, 0xffe));
+    m.path.pcp = static_cast<std::uint8_t>(uniform(0, 7));
     for (auto* ip : {&m.path.source_ip, &m.path.dest_ip}) {
       *ip = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
       for (std::size_t i = m.path.ipv6 ? 0 : 12; i < 16; ++i) (*ip)[i] = static_cast<std::uint8_t>(bench.rng());
@@ -307,7 +310,13 @@ struct Bed {
     d.dest_ip = m.path.source_ip;
     d.qkey = m.recv.qkey;
     d.source_qpn = static_cast<std::uint32_t>(bench.rng() & 0xffffff);
+    // In the VLAN of the path; in none: without a tag, or with that of a priority.
+    const unsigned vid = m.path.vlan ? m.path.vlan_id : 0;
+    d.vlan = vid != 0 || bench.chance(0.5);
+    if (d.vlan) d.vlan_tci = static_cast<std::uint16_t>(uniform(0, 15) << 12 | vid);
     if (m.recv.qp_type == 3) {
+      d.vlan = bench.chance(0.5);
+      d.vlan_tci = static_cast<std::uint16_t>(d.vlan ? bench.rng() : 0);
       for (auto& byte : d.source_ip) byte = static_cast<std::uint8_t>(bench.rng());
       if (bench.chance(0.5)) {
         d.dest_ip = m.path.dest_ip;
@@ -426,7 +435,7 @@ struct Bed {
       d.qkey ^= 1u << uniform(0, 31);
       return;
     }
-    switch (bench.chance(0.5) ? uniform(0, 2) : uniform(0, 13)) {
+    switch (bench.chance(0.5) ? uniform(0, 2) : uniform(0, 15)) {
       case 0: d.psn = (d.psn + 1) & 0xffffff; break;
       case 1: d.psn = (d.psn - 1) & 0xffffff; break;
       case 2:
@@ -454,6 +463,12 @@ struct Bed {
       }
       case 13: d.syndrome = static_cast<std::uint8_t>(bench.rng()); break;
       case 12: d.pkey &= bench.chance(0.5) ? 0x7fff : 0x8000; break;
+      case 14:
+        if (bench.chance(0.5))
+          d.vlan = 1, d.vlan_tci ^= static_cast<std::uint16_t>(1u << uniform(0, 15));
+        else
+          d.vlan = 0, d.vlan_tci = 0;
+        break;
       default:
         if (d.ipv6)
           d.source_ip[uniform(0, 11)] ^= 4;
@@ -998,6 +1013,7 @@ TEST_CASE(
       bed.recv.change(qp, [](rtl::RecvCtx& ctx) { ctx.srq = 0, ctx.remote_write = 1; });
       m.path.ipv6 = ipv6;
       m.path.pkey = 0x8123;
+      m.path.vlan = 0;
       for (auto* ip : {&m.path.source_ip, &m.path.dest_ip}) {
         *ip = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
         for (std::size_t i = ipv6 ? 0 : 12; i < 16; ++i) (*ip)[i] = static_cast<std::uint8_t>(bed.bench.rng());
@@ -1034,6 +1050,41 @@ TEST_CASE(
         wrong([&](rtl::RxDesc& d) { d.opcode ^= static_cast<std::uint8_t>(service << 5); });
       for (int bit = 0; ud && bit < 32; ++bit) wrong([&](rtl::RxDesc& d) { d.qkey ^= 1u << bit; });
       right();
+      // 802.1Q 9.6: a tag of VID 0 is a priority, and no VLAN. A datagram may be of any.
+      const auto tagged = [&](unsigned tci) {
+        return packet([&](rtl::RxDesc& d) { d.vlan = 1, d.vlan_tci = static_cast<std::uint16_t>(tci); });
+      };
+      for (const unsigned priority : {0x0000u, 0x1000u, 0x6000u, 0xf000u}) {
+        REQUIRE(tagged(priority));
+        bed.post_receive(qp);
+        bed.settle(2000);
+      }
+      for (int bit = 0; !ud && bit < 12; ++bit) REQUIRE_FALSE(tagged(1u << bit));
+      for (const unsigned own : {1u, 0x5a5u, 0xffeu}) {
+        bed.settle(20000);
+        m.path.vlan = 1, m.path.vlan_id = static_cast<std::uint16_t>(own), m.path.pcp = 3;
+        for (const unsigned priority : {0x0000u, 0x1000u, 0x6000u, 0xf000u}) {
+          REQUIRE(tagged(priority | own));
+          bed.post_receive(qp);
+          bed.settle(2000);
+        }
+        for (int bit = 0; !ud && bit < 12; ++bit) REQUIRE_FALSE(tagged(own ^ 1u << bit));
+        if (!ud) REQUIRE_FALSE(tagged(0x6000));
+        if (!ud) wrong([](rtl::RxDesc&) {});
+      }
+      // A priority tag of our own asks for no VLAN; and without a tag the rest of the path says nothing of one.
+      for (const bool tag : {true, false}) {
+        bed.settle(20000);
+        m.path.vlan = tag, m.path.vlan_id = tag ? 0 : 0x5a5;
+        right();
+        bed.post_receive(qp);
+        bed.settle(2000);
+        if (!ud) REQUIRE_FALSE(tagged(0x5a5));
+      }
+      bed.settle(20000);
+      m.path.vlan = 0;
+      for (int i = 0; i < 4; ++i) bed.post_receive(qp);
+      bed.settle(20000);
       // A datagram is for either address of its QP.
       if (ud) {
         bed.settle(20000);

@@ -33,10 +33,10 @@ struct Judgement {
   Packet packet;
 };
 
-/// The MAC address of the group to which the IP packet of a frame goes (RFC 1112 6.4, RFC 2464 7); 0: to none.
-std::uint64_t group_mac(const Bytes& f, bool v6) {
-  if (v6) return f[38] == 0xff ? 0x333300000000 | read_big(f, 50, 4) : 0;
-  return f[30] >> 4 == 0xe ? 0x01005e000000 | (read_big(f, 30, 4) & 0x7fffff) : 0;
+/// The MAC address of the group to which the IP packet at `ip` goes (RFC 1112 6.4, RFC 2464 7); 0: to none.
+std::uint64_t group_mac(const Bytes& f, std::size_t ip, bool v6) {
+  if (v6) return f[ip + 24] == 0xff ? 0x333300000000 | read_big(f, ip + 36, 4) : 0;
+  return f[ip + 16] >> 4 == 0xe ? 0x01005e000000 | (read_big(f, ip + 16, 4) & 0x7fffff) : 0;
 }
 
 /// Bytes of payload that a packet of this opcode may have. An AtomicAckETH counts as payload; what a request or a Read
@@ -54,17 +54,22 @@ Judgement judge(Bytes f, bool err, std::uint64_t port_mac = kPortMac) {
   const auto real = f.size();
   f.resize(std::max<std::size_t>(real, 128));  // fields that are not there read as zero
   const auto dest = read_big(f, 0, 6);
-  const auto ethertype = read_big(f, 12, 2);
+  // One tag (IEEE 802.1Q 9): what is behind a second one, or one of another EtherType, is nobody's IP header.
+  const bool tagged = read_big(f, 12, 2) == kVlan;
+  const std::size_t ip = tagged ? 18 : 14;
+  const auto tci = static_cast<std::uint16_t>(tagged ? read_big(f, 14, 2) : 0);
+  const auto ethertype = read_big(f, ip - 2, 2);
   if (ethertype != 0x0800 && ethertype != 0x86DD) return j;
   const bool v6 = ethertype == 0x86DD;
-  const bool to_group = dest != 0 && dest == group_mac(f, v6);
+  const bool to_group = dest != 0 && dest == group_mac(f, ip, v6);
   if (dest != port_mac && !to_group) return j;
-  const std::size_t ip = 14, udp = ip + (v6 ? 40 : 20), bth = udp + 8;
+  const std::size_t udp = ip + (v6 ? 40 : 20), bth = udp + 8;
   if (f[v6 ? ip + 6 : ip + 9] != 17 || read_big(f, udp + 2, 2) != 4791) return j;
 
   j.verdict = Verdict::kMalformed;
   const auto total = v6 ? 40 + read_big(f, ip + 4, 2) : read_big(f, ip + 2, 2);
-  if (err || real < 14 + total || total % 4 != 0) return j;
+  if (err || real < ip + total || total % 4 != 0) return j;
+  if ((tci & 0xfff) == 0xfff) return j;  // 802.1Q 9.6: reserved
   if (f[ip] >> 4 != (v6 ? 6 : 4)) return j;
   if (!v6 &&
       ((f[ip] & 15) != 5 || (read_big(f, ip + 6, 2) & 0x3fff) != 0 || ipv4_checksum(std::span(f).subspan(ip)) != 0))
@@ -74,14 +79,14 @@ Judgement judge(Bytes f, bool err, std::uint64_t port_mac = kPortMac) {
   const int ext = extended_bytes(f[bth]);
   if (ext < 0 || (f[bth + 1] & 15) != 0) return j;
   const auto start = bth + 12 + static_cast<std::size_t>(ext);
-  if (14 + total < start + pad + 4) return j;
-  const auto length = 14 + total - start - pad - 4;
+  if (ip + total < start + pad + 4) return j;
+  const auto length = ip + total - start - pad - 4;
   const auto [least, most] = payload_bounds(f[bth]);
   if (length < least || length > most) return j;
 
   j.verdict = Verdict::kBadIcrc;
-  const auto crc_at = 14 + total - 4;
-  const auto crc = icrc(std::span(f).subspan(14, total - 4));
+  const auto crc_at = ip + total - 4;
+  const auto crc = icrc(std::span(f).subspan(ip, total - 4));
   for (std::size_t i = 0; i < 4; ++i) {
     if (f[crc_at + i] != static_cast<std::uint8_t>(crc >> (8 * i))) return j;
   }
@@ -124,19 +129,22 @@ Judgement judge(Bytes f, bool err, std::uint64_t port_mac = kPortMac) {
     d.msn = static_cast<std::uint32_t>(read_big(f, bth + 13, 3));
   }
   d.ipv6 = v6;
+  d.vlan = tagged;
+  d.vlan_tci = tci;
+  const auto header = f.begin() + static_cast<std::ptrdiff_t>(ip);
   if (v6) {
-    std::copy_n(f.begin() + 14 + 8, 16, d.source_ip.begin());
-    std::copy_n(f.begin() + 14 + 24, 16, d.dest_ip.begin());
+    std::copy_n(header + 8, 16, d.source_ip.begin());
+    std::copy_n(header + 24, 16, d.dest_ip.begin());
   } else {
     for (auto* a : {&d.source_ip, &d.dest_ip}) (*a)[10] = (*a)[11] = 0xff;
-    std::copy_n(f.begin() + 14 + 12, 4, d.source_ip.begin() + 12);
-    std::copy_n(f.begin() + 14 + 16, 4, d.dest_ip.begin() + 12);
+    std::copy_n(header + 12, 4, d.source_ip.begin() + 12);
+    std::copy_n(header + 16, 4, d.dest_ip.begin() + 12);
   }
   auto& payload = j.packet.payload;
   if (d.opcode == 0x64 || d.opcode == 0x65) {
     // A17.4.5.1: the IPv6 header, or 20 bytes that mean nothing (here zero) and the IPv4 header.
     payload.assign(v6 ? 0 : 20, 0);
-    payload.insert(payload.end(), f.begin() + 14, f.begin() + (v6 ? 54 : 34));
+    payload.insert(payload.end(), header, header + (v6 ? 40 : 20));
     d.payload_length = static_cast<std::uint16_t>(length + 40);
   }
   payload.insert(payload.end(), f.begin() + static_cast<std::ptrdiff_t>(start),
@@ -273,6 +281,12 @@ void to_group(RoceFields& f) {
   f.dest_mac = f.ipv6 ? 0x333300000000 | last : 0x01005e000000 | (last & 0x7fffff);
 }
 
+/// PCP, DEI and VID of a tag; the reserved VID is another test's.
+std::uint16_t random_tci(Front& t) {
+  const auto vid = t.bench.chance(0.2) ? 0 : t.bench.uniform(0, 0xffe);
+  return static_cast<std::uint16_t>(t.bench.uniform(0, 15) << 12 | vid);
+}
+
 RoceFields random_fields(Front& t, std::size_t max_payload) {
   static const auto opcodes = known_opcodes();
   RoceFields f;
@@ -302,6 +316,7 @@ RoceFields random_fields(Front& t, std::size_t max_payload) {
   f.payload.resize(std::clamp(f.payload.size(), least, most));
   for (auto& b : f.payload) b = static_cast<std::uint8_t>(t.bench.rng());
   f.migreq = t.bench.chance(0.5);
+  if (t.bench.chance(0.5)) f.vlan_tci = random_tci(t);
   return f;
 }
 
@@ -313,16 +328,24 @@ Bytes padded(Front& t, Bytes frame) {
   return frame;
 }
 
+/// A tag in front of what follows the addresses.
+void insert_tag(Bytes& frame, std::uint16_t ethertype, std::uint16_t tci) {
+  Bytes tag;
+  append_big(tag, ethertype, 2);
+  append_big(tag, tci, 2);
+  frame.insert(frame.begin() + 12, tag.begin(), tag.end());
+}
+
 /// A frame with one thing wrong (or, now and then, right all the same).
 Frame mutilated(Front& t) {
   auto& bench = t.bench;
   auto f = random_fields(t, 600);
   // By broadcast it is not for us either (RFC 1122 3.3.6).
   f.dest_mac = bench.chance(0.95) ? t.port_mac : 0xffffffffffff;
-  const std::size_t udp = f.ipv6 ? 54 : 34, bth = udp + 8;
+  const std::size_t ip = f.vlan_tci ? 18 : 14, udp = ip + (f.ipv6 ? 40 : 20), bth = udp + 8;
   Frame result;
   auto& b = result.bytes;
-  const auto kind = bench.uniform(0, 17);
+  const auto kind = bench.uniform(0, 20);
   if (kind == 0) f.payload.resize(bench.uniform(kMaxPayload - 2, kMaxPayload + (bench.chance(0.7) ? 2 : 200)));
   if (kind == 1) f.ext.resize(bench.uniform(0, f.ext.size()) / 4 * 4);
   if (kind == 1) f.payload.clear();
@@ -354,7 +377,7 @@ Frame mutilated(Front& t) {
     case 10:  // IP length and UDP length, together: the frame is longer or shorter than both say
     {
       const auto delta = static_cast<int>(bench.uniform(0, 160)) - 80;
-      const std::size_t ip_at = f.ipv6 ? 18 : 16;
+      const std::size_t ip_at = ip + (f.ipv6 ? 4 : 2);
       for (const auto field : {ip_at, udp + 4}) {
         const auto value = static_cast<std::uint16_t>(static_cast<int>(read_big(b, field, 2)) + delta);
         b[field] = static_cast<std::uint8_t>(value >> 8);
@@ -364,34 +387,41 @@ Frame mutilated(Front& t) {
       break;
     }
     case 11:
-      b[14] ^= static_cast<std::uint8_t>(1u << bench.uniform(0, 7));
+      b[ip] ^= static_cast<std::uint8_t>(1u << bench.uniform(0, 7));
       repair(b);
       break;  // version, header length
     case 12:
       if (!f.ipv6) {
-        b[20] ^= static_cast<std::uint8_t>(1u << bench.uniform(0, 7));
+        b[ip + 6] ^= static_cast<std::uint8_t>(1u << bench.uniform(0, 7));
         repair(b);
       }
       break;  // flags, fragment offset
     case 13:
       if (!f.ipv6) {
-        b[21] ^= static_cast<std::uint8_t>(1u << bench.uniform(0, 7));
+        b[ip + 7] ^= static_cast<std::uint8_t>(1u << bench.uniform(0, 7));
         repair(b);
       }
       break;
     case 14:
       if (!f.ipv6) {
-        b[24 + bench.uniform(0, 1)] ^= static_cast<std::uint8_t>(1u << bench.uniform(0, 7));
+        b[ip + 10 + bench.uniform(0, 1)] ^= static_cast<std::uint8_t>(1u << bench.uniform(0, 7));
       }
-      break;                                                                                          // header checksum
-    case 15: b[bench.uniform(0, 13)] ^= static_cast<std::uint8_t>(1u << bench.uniform(0, 7)); break;  // Ethernet header
+      break;  // header checksum
+    case 15: b[bench.uniform(0, ip - 1)] ^= static_cast<std::uint8_t>(1u << bench.uniform(0, 7)); break;  // Ethernet
     case 16:
-      b[f.ipv6 ? 20 : 23] = static_cast<std::uint8_t>(bench.rng());
+      b[ip + (f.ipv6 ? 6 : 9)] = static_cast<std::uint8_t>(bench.rng());
       repair(b);
       break;  // protocol
     case 17:  // nothing but noise
       b.resize(bench.uniform(1, 700));
       for (auto& byte : b) byte = static_cast<std::uint8_t>(bench.rng());
+      break;
+    case 18: insert_tag(b, bench.chance(0.5) ? kVlan : 0x88a8, random_tci(t)); break;  // one more tag, or another kind
+    case 19:
+      if (f.vlan_tci) b[12 + bench.uniform(0, 1)] ^= static_cast<std::uint8_t>(1u << bench.uniform(0, 7));
+      break;
+    case 20:  // the reserved VID
+      if (f.vlan_tci) b[14] |= 0x0f, b[15] = 0xff;
       break;
     default: break;
   }
@@ -518,6 +548,56 @@ TEST_CASE("rx_front: a group has the MAC address of its own, and a frame that di
   t.check();
   CHECK(groups > 500);
   CHECK(t.judged(Verdict::kNotRoce) > 500);
+}
+
+TEST_CASE("rx_front: a tag is one of 0x8100, with any priority and any VID but the reserved one", "[rtl]") {
+  Front t(seed(11));
+  for (const bool ipv6 : {false, true}) {
+    auto f = random_fields(t, 100);
+    f.ipv6 = ipv6;
+    f.dest_mac = t.port_mac;
+    f.opcode = 0x04;
+    f.ext.clear();
+    f.vlan_tci.reset();
+    const auto untagged = roce_frame(f);
+    for (unsigned vid = 0; vid < 0x1000; vid += vid < 4 || vid > 0xff8 ? 1 : 61) {
+      for (unsigned priority = 0; priority < 16; ++priority) {
+        auto frame = untagged;
+        insert_tag(frame, kVlan, static_cast<std::uint16_t>(priority << 12 | vid));
+        CHECK(t.send(padded(t, frame)) == (vid == 0xfff ? Verdict::kMalformed : Verdict::kGood));
+      }
+    }
+    for (const std::uint16_t ethertype : std::array<std::uint16_t, 4>{0x88a8, 0x9100, 0x8101, 0x0081}) {
+      auto frame = untagged;
+      insert_tag(frame, ethertype, 5);
+      CHECK(t.send(padded(t, frame)) == Verdict::kNotRoce);
+      insert_tag(frame, kVlan, 6);
+      CHECK(t.send(padded(t, frame)) == Verdict::kNotRoce);
+    }
+    auto twice = untagged;
+    insert_tag(twice, kVlan, 5);
+    insert_tag(twice, kVlan, 6);
+    CHECK(t.send(padded(t, twice)) == Verdict::kNotRoce);
+    t.check();
+  }
+}
+
+TEST_CASE("rx_front: frames that end anywhere in their headers, with a tag and without", "[rtl]") {
+  Front t(seed(12));
+  for (const bool tagged : {false, true}) {
+    auto f = random_fields(t, 300);
+    f.payload.resize(300);
+    f.opcode = 0x04;
+    f.ext.clear();
+    f.vlan_tci.reset();
+    if (tagged) f.vlan_tci = 0x2005;
+    const auto frame = roce_frame(f);
+    for (std::size_t bytes = 1; bytes <= frame.size(); ++bytes) {
+      t.send(Bytes(frame.begin(), frame.begin() + static_cast<std::ptrdiff_t>(bytes)));
+      t.send(frame);
+    }
+    t.check();
+  }
 }
 
 TEST_CASE("rx_front: mutilated frames never disturb their neighbours", "[rtl]") {
@@ -658,6 +738,7 @@ TEST_CASE("rx_front: latency, and a small packet in every cycle", "[rtl]") {
   f.opcode = 0x11;
   f.ext = aeth(0x1f, 1);
   f.payload.clear();
+  f.vlan_tci.reset();
   const auto frame = roce_frame(f);
   REQUIRE(frame.size() == 62);
   t.send(frame);

@@ -1497,6 +1497,11 @@ TEST_CASE(
   kinds.push_back({QpType::kUd, plain(WqeOpcode::kSend, {}), CqeStatus::kLocQpOpErr});  // no address segment
   kinds.push_back({QpType::kUd, datagram(plain(WqeOpcode::kSend, {257})), CqeStatus::kLocLenErr});
   kinds.push_back({QpType::kUd, datagram(plain(WqeOpcode::kSend, {200, 100})), CqeStatus::kLocLenErr});
+  // 802.1Q 9.6: the VID that no tag has.
+  auto reserved = datagram(plain(WqeOpcode::kSend, {8}));
+  reserved.address->vlan = 1;
+  reserved.address->vlan_id = 0xfff;
+  kinds.push_back({QpType::kUd, reserved, CqeStatus::kLocQpOpErr});
   // Ethernet frames (host_interface.md, Ethernet): SENDs of 14 to 4,096 bytes, whatever the path MTU.
   for (const auto opcode : {WqeOpcode::kSendImmediate, WqeOpcode::kSendInvalidate, WqeOpcode::kWrite,
                             WqeOpcode::kWriteImmediate, WqeOpcode::kRead, WqeOpcode::kFetchAdd})

@@ -79,6 +79,11 @@ Bytes frame_of(const TxDesc& d, const Path& path, Bytes payload) {
   f.ipv6 = path.ipv6;
   f.dest_mac = path.dest_mac;
   f.source_mac = kPortMac;
+  const auto tag = [&f](const auto& from) {
+    f.vlan_tci.reset();
+    if (from.vlan) f.vlan_tci = static_cast<std::uint16_t>(from.pcp << 13 | from.vlan_id);
+  };
+  tag(path);
   f.source_ip = path.source_ip;
   f.dest_ip = path.dest_ip;
   f.traffic_class = path.traffic_class;
@@ -99,6 +104,7 @@ Bytes frame_of(const TxDesc& d, const Path& path, Bytes payload) {
     f.ipv6 = !std::equal(kMapped.begin(), kMapped.end(), f.source_ip.begin());
     f.dest_ip = a.dest_ip;
     f.dest_mac = a.dest_mac;
+    tag(a);
     f.dest_qpn = a.dest_qpn;
     f.traffic_class = a.traffic_class;
     f.hop_limit = a.hop_limit;
@@ -180,6 +186,9 @@ struct World : Agent {
     p.udp_source_port = static_cast<std::uint16_t>(bench.rng());
     p.flow_label = static_cast<std::uint32_t>(bench.uniform(0, 0xfffff));
     p.dest_mac = bench.uniform(0, 0xffffffffffffull);
+    p.vlan = bench.chance(0.5);
+    p.vlan_id = static_cast<std::uint16_t>(bench.uniform(0, 0xffe));
+    p.pcp = static_cast<std::uint8_t>(bench.uniform(0, 7));
     // IPv4 addresses are mapped.
     const auto address = [&](bool ipv6) {
       std::array<std::uint8_t, 16> ip{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
@@ -633,6 +642,26 @@ TEST_CASE("tx_path: random packets from both sources, no faults", "[rtl]") {
   }
   w.drain();
   CHECK(w.sent == 600);
+}
+
+TEST_CASE("tx_path: datagrams of every length, with a tag and without, one right behind the other", "[rtl]") {
+  World w(seed(11));
+  for (std::size_t qp = 0; qp < 4; ++qp) w.paths[qp].source_ip = w.paths[qp % 2].source_ip;
+  for (int round = 0; round < 3; ++round) {
+    for (unsigned length = 0; length <= 150; ++length) {
+      auto packet = small_write(w, static_cast<std::uint8_t>(w.bench.uniform(0, 3)));
+      packet.desc.opcode = 0x64;
+      for (auto& byte : packet.desc.address) byte = static_cast<std::uint8_t>(w.bench.rng());
+      packet.desc.payload_length = static_cast<std::uint16_t>(length);
+      packet.pieces.clear();
+      for (unsigned left = length; left > 0; left -= packet.pieces.back().length)
+        packet.pieces.push_back(inline_piece(w, 0, std::min(left, 64u)));
+      if (length > 0) packet.pieces.back().last = 1;
+      w.send(0, packet);
+    }
+  }
+  w.drain();
+  CHECK(w.sent == 3 * 151);
 }
 
 TEST_CASE("tx_path: while the device is off no frame begins, and one that has begun ends", "[rtl]") {

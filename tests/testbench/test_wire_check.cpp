@@ -53,6 +53,7 @@ struct Build {
   Service service = Service::kRc;
   bool from_peer = false;
   std::uint8_t pad_byte = 0;
+  Tag tag = std::nullopt;
 
   [[nodiscard]] Bytes frame() const {
     Bytes transport;
@@ -97,6 +98,7 @@ struct Build {
     Bytes whole;
     put(whole, from_peer ? kMac : kPeerMac, 6);
     put(whole, from_peer ? kPeerMac : kMac, 6);
+    if (tag) put(whole, 0x81000000 | *tag, 4);
     put(whole, 0x0800, 2);
     whole.insert(whole.end(), ip.begin(), ip.end());
     whole.resize(std::max<std::size_t>(whole.size(), 60));
@@ -108,7 +110,8 @@ struct Build {
 class Bench {
  public:
   static constexpr std::uint32_t kMtu = 256;
-  explicit Bench(Service service = Service::kRc, std::uint8_t timeout = 8, std::uint8_t reads = 1)
+  explicit Bench(Service service = Service::kRc, std::uint8_t timeout = 8, std::uint8_t reads = 1,
+                 std::uint16_t vlan = 0)
       : check([this](std::uint64_t at, std::size_t bytes) { return Bytes(&memory.at(at), &memory.at(at) + bytes); },
               [this](const std::string& what) { said.push_back(what); }) {
     write(0x108, kMac);
@@ -125,6 +128,7 @@ class Bench {
     set(modify, 11, 0x200, 3);
     set(modify, 15, 0xffff, 2);
     set(modify, 23, 0xc001, 2);
+    set(modify, 38, vlan, 2);
     for (const std::size_t at : {40, 56}) modify[at + 10] = modify[at + 11] = 0xff;
     modify[52] = modify[68] = 10;
     modify[55] = 1;
@@ -279,6 +283,54 @@ TEST_CASE("what no sender does to a frame is told") {
   raw[12] = 0x88;
   bench.check.sent(raw, bench.now);
   says(bench.complaint(), "not of RoCEv2");
+}
+
+TEST_CASE("a VLAN tag is read, and never has the reserved VID or DEI (802.1Q 9.6)") {
+  const auto faults_of = [](const Build& build) {
+    Faults faults;
+    const auto packet = read(build.frame(), faults);
+    REQUIRE(packet);
+    CHECK(packet->tag == build.tag);
+    CHECK(packet->bytes == build.bytes);
+    return faults;
+  };
+  for (const std::uint16_t tag : {0x0000, 0x6005, 0xeffe}) {
+    const auto faults = faults_of({.bytes = 5, .tag = tag});
+    CHECK(faults.fatal.empty());
+    CHECK(faults.other.empty());
+  }
+  CHECK(faults_of({.tag = 0x2fff}).fatal.size() == 1);
+  CHECK(faults_of({.tag = 0x1005}).other.size() == 1);
+  Bytes twice = Build{.tag = 0x0005}.frame();
+  const Bytes outer{0x81, 0x00, 0x00, 0x06};
+  twice.insert(twice.begin() + 12, outer.begin(), outer.end());
+  Faults faults;
+  CHECK_FALSE(read(twice, faults));
+}
+
+TEST_CASE("all packets of a connected queue pair have the tag of its path, and what comes is of its VLAN") {
+  Bench bench(Service::kRc, 8, 1, 0x7005);  // VID 5, with a tag, priority 3
+  bench.sends({.psn = 0, .ack = true, .tag = 0x6005});
+  CHECK(bench.complaint() == "");
+  for (const Tag wrong : {Tag(), Tag(0x6006), Tag(0x4005), Tag(0x6000)}) {
+    bench.now += 2 * kGrace;
+    Bench other(Service::kRc, 8, 1, 0x7005);
+    other.now = bench.now;
+    other.sends({.psn = 0, .ack = true, .tag = wrong});
+    says(other.complaint(), "VLAN tag");
+  }
+  Bench untagged;
+  untagged.now = 2 * kGrace;
+  untagged.sends({.psn = 0, .ack = true, .tag = 0x0000});
+  says(untagged.complaint(), "VLAN tag");
+  // Another VLAN's packet has not come; the priority may be any.
+  bench.gets({.psn = 0, .ack = true, .tag = 0x0006});
+  bench.sends({.operation = Operation::kAcknowledge, .psn = 0, .bytes = 0, .msn = 1, .tag = 0x6005});
+  says(bench.complaint(), "acknowledge");
+  Bench right(Service::kRc, 8, 1, 0x7005);
+  right.gets({.psn = 0, .ack = true, .tag = 0x9005});
+  right.sends({.operation = Operation::kAcknowledge, .psn = 0, .bytes = 0, .msn = 1, .tag = 0x6005});
+  CHECK(right.complaint() == "");
 }
 
 TEST_CASE("frames that are not of RoCEv2 come from a queue pair for them, from RTS on (host interface, Ethernet)") {

@@ -117,6 +117,26 @@ TEST_CASE_METHOD(PostFixture, "atomics have their operands, inline data its byte
   CHECK(address.qkey == 0x1111);
   CHECK(address.dest_mac == test::kPeerMac);
   CHECK(address.second_source == 1);
+  CHECK(address.vlan == 0);
+  // The same address on the interface of a VLAN: its tag, with the low bits of the service level as priority.
+  attributes.grh.sgid_index = static_cast<std::uint8_t>(kernel->port_tables().add_gid(test::kOwnIpv4, 5).take());
+  attributes.sl = 0xB;
+  ibv_ah* const of_vlan = ibv_create_ah(pd, &attributes);
+  REQUIRE(of_vlan != nullptr);
+  datagram.wr.ud.ah = of_vlan;
+  REQUIRE(post(datagrams, datagram) == 0);
+  const auto fifth = device.send_wqe(datagrams->qp_num, 1);
+  const auto tagged = hw::WqeAddress::decode(std::span(fifth).subspan<16, hw::WqeAddress::kBytes>());
+  CHECK(tagged.second_source == 1);
+  CHECK(tagged.vlan == 1);
+  CHECK(tagged.vlan_id == 5);
+  CHECK(tagged.pcp == 3);
+  CHECK(ibv_destroy_ah(of_vlan) == 0);
+  // Another address of that VLAN is none of a queue pair for datagrams.
+  const kmd::Gid other{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 10, 5, 0, 1};
+  attributes.grh.sgid_index = static_cast<std::uint8_t>(kernel->port_tables().add_gid(other, 5).take());
+  CHECK(ibv_create_ah(pd, &attributes) == nullptr);
+  CHECK(errno == EINVAL);
   datagram.wr.ud.ah = nullptr;
   CHECK(post(datagrams, datagram) == EINVAL);
   auto write = request(IBV_WR_RDMA_WRITE);

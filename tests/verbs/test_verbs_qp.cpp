@@ -237,6 +237,33 @@ TEST_CASE_METHOD(VerbsFixture, "address handles lead where datagrams can go, and
   CHECK(std::memcmp(back.grh.dgid.raw, from.data(), 16) == 0);
 }
 
+TEST_CASE_METHOD(VerbsFixture,
+                 "a connection from an address of a VLAN has its tag, and the service level is its priority") {
+  const auto index = static_cast<std::uint8_t>(kernel->port_tables().add_gid(test::kOwnIpv4, 5).take());
+  ibv_cq* const cq = make_cq();
+  ibv_qp* const qp = make_qp(cq);
+  REQUIRE(connect(qp, IBV_QPS_INIT) == 0);
+  auto step = test::qp_step(IBV_QPT_RC, IBV_QPS_RTR);
+  step.attributes.ah_attr.grh.sgid_index = index;
+  step.attributes.ah_attr.sl = 3;
+  REQUIRE(ibv_modify_qp(qp, &step.attributes, step.mask) == 0);
+  const auto& modify = device.pairs.at(qp->qp_num).last_modify;
+  CHECK(modify.vlan == 1);
+  CHECK(modify.vlan_id == 5);
+  CHECK(modify.pcp == 3);
+  ibv_qp_attr attributes{};
+  ibv_qp_init_attr initial{};
+  REQUIRE(ibv_query_qp(qp, &attributes, IBV_QP_AV, &initial) == 0);
+  CHECK(attributes.ah_attr.sl == 3);
+  CHECK(attributes.ah_attr.grh.sgid_index == index);
+  std::uint8_t mac[6];
+  std::uint16_t vid = 0;
+  REQUIRE(ibv_resolve_eth_l2_from_gid(context, &attributes.ah_attr, mac, &vid) == 0);
+  CHECK(vid == 5);
+  CHECK(ibv_destroy_qp(qp) == 0);
+  CHECK(ibv_destroy_cq(cq) == 0);
+}
+
 TEST_CASE_METHOD(VerbsFixture, "a queue pair says how it is") {
   ibv_cq* const cq = make_cq();
   ibv_qp* const qp = make_connected_qp(cq);
