@@ -81,11 +81,11 @@ module rnic_top (
       unbind_mem_op_rsp_valid, unbinding, rx_mem_op_rsp_ready, sq_mem_op_rsp_valid,
       sq_mem_op_rsp_ready, mpt_req_write, mpt_rsp_valid,
       drain_valid, drain_ready, qp_contexts_ready, completion_ready, device_enable, msix_valid,
-      msix_ready, admin_rel_write, host_wake_valid, host_revive, path_wr_valid, qp_reset_valid,
+      msix_ready, admin_rel_write, host_wake_valid, path_wr_valid, qp_reset_valid,
       qp_reset_ready, qp_flushing, cpl_reset_valid, rx_reset_valid, cpl_reset_ready, rx_reset_ready,
       rsp_acq_valid, rsp_acq_ready, rsp_ctx_valid, rsp_rel_write, tx_path_rd_en, rx_path_rd_en,
       inflight_valid, flush_req_valid, flush_req_ready, sq_wake_valid, drained_valid, begun_valid,
-      read_slot_en, atomic_over, revive_valid, rsp_desc_sent, rx_srq_acq_valid, rx_srq_acq_ready,
+      read_slot_en, atomic_over, rsp_desc_sent, rx_srq_acq_valid, rx_srq_acq_ready,
       rx_srq_ctx_valid, rx_srq_rel_write, srq_limit_valid, established_valid, rx_timer_valid,
       place_fault, multicast_valid, multicast_done, moved, ready;
   logic [63:0] reg_rsp_data, cycles; rnic_pkg::rest_t cpl_rest, read_rest, rest; logic [5:0] awake;
@@ -109,7 +109,7 @@ module rnic_top (
   logic [47:0] port_mac; rnic_pkg::ethernet_t ethernet;
   logic [7:0] msix_vector, admin_acq_index, host_wake_qp, path_wr_qp, qp_reset_qp,
       rx_send_acq_index, rx_recv_acq_index, rsp_acq_index, tx_path_rd_qp, rx_path_rd_qp,
-      flush_req_qp, sq_wake_qp, drained_qp, begun_qp, revive_qp, rx_srq_acq_index, srq_limit,
+      flush_req_qp, sq_wake_qp, drained_qp, begun_qp, rx_srq_acq_index, srq_limit,
       established_qp, rx_qp_event_qp, place_fault_qp;
   logic [4:0] admin_acq_valid, admin_acq_ready, admin_ctx_valid, admin_rel_valid, admin_rel_ready,
       sq_acq_valid, sq_acq_ready, sq_ctx_valid, sq_rel_valid, sq_rel_ready, sq_rel_write;
@@ -184,7 +184,7 @@ module rnic_top (
       .recv_ctx_i(recv_ctx), .cq_ctx_i(cq_ctx), .eq_ctx_i(eq_ctx), .srq_ctx_i(srq_ctx),
       `HANDSHAKE_OUT_AS(rel, admin_rel), .rel_write_o(admin_rel_write), .send_ctx_o(admin_send_ctx),
       .recv_ctx_o(admin_recv_ctx), .cq_ctx_o(admin_cq_ctx), .eq_ctx_o(admin_eq_ctx),
-      .srq_ctx_o(admin_srq_ctx), `NOTICE_QP_OUT_AS(sq_wake, host_wake), .sq_revive_o(host_revive),
+      .srq_ctx_o(admin_srq_ctx), `NOTICE_QP_OUT_AS(sq_wake, host_wake),
       .link_up_i(eth_link_up_i),
       .quiet_i(!(dma_req_valid_o || transactions_pending_o || frame_valid)),
       `STREAM_OUT_AS(eqe, device_eqe), `NOTICE_OUT(path_wr), .path_wr_qp_o(path_wr_qp),
@@ -238,8 +238,8 @@ module rnic_top (
       .tx_path_rd_en_o(tx_path_rd_en), .tx_path_rd_qp_o(tx_path_rd_qp),
       .tx_path_data_i(tx_path_data), .rx_path_rd_en_i(rx_path_rd_en),
       .rx_path_rd_qp_i(rx_path_rd_qp), .rx_reach_data_o(rx_reach_data),
-      `STREAM_OUT_AS(eth_tx, frame), `STREAM_OUT(left), `NOTICE_QP_IN(revive),
-      .host_revive_i(host_revive), .rsp_desc_sent_o(rsp_desc_sent), .ev_send_o(ev_send)
+      `STREAM_OUT_AS(eth_tx, frame), `STREAM_OUT(left),
+      .rsp_desc_sent_o(rsp_desc_sent), .ev_send_o(ev_send)
   );
 
   receive_side u_receive_side (
@@ -273,7 +273,7 @@ module rnic_top (
       `STREAM_OUT(rx_mem_op), `STREAM_OUT(unbind_mem_op),
       .unbind_mem_op_rsp_valid_i(unbind_mem_op_rsp_valid), .unbinding_o(unbinding),
       `HANDSHAKE_IN(rx_mem_op_rsp), .mem_op_rsp_data_i(mem_op_rsp_data), `NOTICE_QP_OUT(sq_wake),
-      `NOTICE_QP_IN(begun), `STREAM_IN(left), `NOTICE_IN(rx_timer), `NOTICE_QP_OUT(revive),
+      `NOTICE_QP_IN(begun), `STREAM_IN(left), `NOTICE_IN(rx_timer),
       `STREAM_IN(rq_db), `STREAM_IN(cq_db), `STREAM_IN(eq_db), `BORROW_OUT(cpl_send),
       .send_ctx_i(send_ctx), `BORROW_OUT(cpl_recv), .recv_ctx_i(recv_ctx),
       .admin_acq_valid_i(admin_acq_valid[4:2]), .admin_acq_ready_o(admin_acq_ready[4:2]),

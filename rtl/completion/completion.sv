@@ -96,9 +96,8 @@ module completion (
     input  wire rnic_pkg::timer_event_t    left_data_i,
     input  wire logic                      timer_valid_i,
     input  wire rnic_pkg::timer_event_t    timer_data_i,
-    // What recovery lets send again
-    output logic                           revive_valid_o,
-    output logic [7:0]                     revive_qp_o,
+    // The queue pair of recovery's events
+    output logic [7:0]                     recovery_qp_o,
     input  wire logic                      rq_doorbell_valid_i,
     output logic                           rq_doorbell_ready_o,
     input  wire rnic_pkg::doorbell_t       rq_doorbell_data_i,
@@ -181,7 +180,7 @@ module completion (
           flush_req_valid_i, qp_error_valid_i, rx_left_i != rx_left_q, srq_error_valid_o,
           drained_valid_i, established_valid_i, rsp_cmd_valid_o, mem_op_valid_o,
           mem_op_rsp_valid_i, unbind_mem_op_valid_o, unbind_mem_op_rsp_valid_i, unbinding_o,
-          sq_wake_valid_o, begun_valid_i, left_valid_i, timer_valid_i, revive_valid_o,
+          sq_wake_valid_o, begun_valid_i, left_valid_i, timer_valid_i,
           rq_doorbell_valid_i, send_acq_valid_o, send_ctx_valid_i, send_rel_valid_o,
           recv_acq_valid_o, recv_ctx_valid_i, recv_rel_valid_o, qp_reset_valid_i, wr_valid_o[1],
           wr_done_i[1], item_valid, enter, leave, dead_valid, probe_valid, rq_taken, rq_refused})
@@ -217,7 +216,7 @@ module completion (
       .begun_valid_i, .begun_qp_i,
       .left_valid_i, .left_ready_o, .left_data_i,
       .timer_valid_i, .timer_data_i,
-      .revive_valid_o, .revive_qp_o,
+      .recovery_qp_o,
       .rq_doorbell_valid_i, .rq_doorbell_ready_o, .rq_doorbell_data_i,
       .send_acq_valid_o, .send_acq_ready_i, .send_acq_index_o,
       .send_ctx_valid_i, .send_ctx_data_i,

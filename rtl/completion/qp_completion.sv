@@ -71,9 +71,8 @@ module qp_completion (
     input  wire rnic_pkg::timer_event_t    left_data_i,
     input  wire logic                      timer_valid_i,
     input  wire rnic_pkg::timer_event_t    timer_data_i,
-    // What recovery lets send again
-    output logic                           revive_valid_o,
-    output logic [7:0]                     revive_qp_o,
+    // The queue pair of recovery's events
+    output logic [7:0]                     recovery_qp_o,
     input  wire logic                      rq_doorbell_valid_i,
     output logic                           rq_doorbell_ready_o,
     input  wire rnic_pkg::doorbell_t       rq_doorbell_data_i,
@@ -196,7 +195,7 @@ module qp_completion (
       .begun_valid_i, .begun_qp_i,
       .left_valid_i, .left_ready_o, .left_data_i,
       .timer_valid_i, .timer_data_i,
-      .revive_valid_o, .revive_qp_o,
+      .recovery_qp_o,
       .clear_valid_i(clear_valid), .clear_ready_o(clear_ready), .clear_qp_i(qp_reset_qp_i),
       .stage_enter_o(enter[0]), .stage_leave_o(leave[0]), .event_o(retire_event)
   );

@@ -9,8 +9,11 @@
 /// from starting. It borrows the send context through the client of retire, finds the WQE that
 /// holds the PSN in the in-flight table, and sets the execution state back to it: WQE, PSN, offset
 /// in the message; the WQE buffer is emptied, a fetch under way is disowned, Reads whose data is
-/// awaited will be asked for again from the first byte that has not come. revive_valid_o lets the
-/// send path send again after a fault, wake_valid_o gives the QP a turn; both of QP acq_index_o.
+/// awaited will be asked for again from the first byte that has not come. The next packet says that
+/// it is the first of a new try (turned): the send path drops what is behind a packet that failed,
+/// and only in the order of the packets can it be known what is not. So it is after a fault of a
+/// WQE that has retired, too, whether or not there is anything to send again. wake_valid_o gives
+/// QP acq_index_o a turn.
 ///
 /// Retries without progress are counted; when none is left, fail_* has the command that fails the
 /// WQE (InfiniBand specification 9.9.2.1). An RNR NAK is counted apart; 7 means no limit
@@ -61,7 +64,6 @@ module recovery (
     input  wire logic                   fail_ready_i,
     output rnic_pkg::retire_cmd_t       fail_data_o,
     output logic                        wake_valid_o,
-    output logic                        revive_valid_o,
     input  wire logic                   clear_valid_i,
     output logic                        clear_ready_o,
     output logic [rnic_pkg::NumCounters-1:0] event_o
@@ -212,6 +214,10 @@ module recovery (
         ctx_q.rnr_wait <= 1'b0;
         change_q       <= 1'b1;
       end
+      if (live && is_fault) begin
+        ctx_q.turned <= 1'b1;
+        change_q     <= 1'b1;
+      end
     end
     if (state_q == StCompare && !here) idx_q <= idx_q + 1'b1;
     if (found) begin
@@ -234,7 +240,6 @@ module recovery (
   assign rel_write_o    = change_q;
   assign rel_data_o     = ctx_q;
   assign wake_valid_o   = rel_valid_o && rel_ready_i && change_q;
-  assign revive_valid_o = wake_valid_o;
 
   assign wait_valid_o = found && is_rnr;
   assign stop_valid_o = found && !is_rnr;

@@ -52,8 +52,7 @@ module retire_path (
     input  wire rnic_pkg::timer_event_t left_data_i,
     input  wire logic                timer_valid_i,
     input  wire rnic_pkg::timer_event_t timer_data_i,
-    output logic                     revive_valid_o,
-    output logic [7:0]               revive_qp_o,
+    output logic [7:0]               recovery_qp_o,
     input  wire logic                clear_valid_i,
     output logic                     clear_ready_o,
     input  wire logic [7:0]          clear_qp_i,
@@ -144,7 +143,7 @@ module retire_path (
   assign rel_data_o      = recovery_rel ? recovery_rel_data : retire_rel_data;
   assign sq_wake_valid_o = retire_wake || recovery_wake;
   assign sq_wake_qp_o    = recovery_wake ? recovery_index : retire_wake_qp;
-  assign revive_qp_o     = recovery_index;
+  assign recovery_qp_o   = recovery_index;
 
   retire u_retire (
       .clk_i,
@@ -223,7 +222,6 @@ module retire_path (
       .fail_ready_i   (fail_ready),
       .fail_data_o    (fail_cmd),
       .wake_valid_o   (recovery_wake),
-      .revive_valid_o,
       .clear_valid_i,
       .clear_ready_o,
       .event_o

@@ -1498,13 +1498,14 @@ package rnic_pkg;
   } multicast_op_t;
 
   /// Send side of a QP. state, qpn .. ack_timeout are set by the admin queue; the rest is dynamic.
-  localparam int unsigned SendCtxBits = 664;
+  localparam int unsigned SendCtxBits = 665;
   typedef struct packed {
     logic [23:0] lsn;  // Limit sequence number: SSN of the last request that may take a receive WQE
     logic credits;  // RC: the peer counts its receive WQEs: lsn holds
     logic [23:0] ssn;  // SSN of the newest request that was wholly sent; the first request of a connection has 1
     logic stalled;  // The send queue stepped aside from a WQE for what retirement brings: places, PSNs, Reads, credits; who retires wakes it
     logic sqd_notify;  // SQD: event SqDrained when the queue is drained
+    logic turned;  // The queue went back, or begins anew after SQE: the next packet says so (tx_desc)
     logic [23:0] rec_psn;
     logic recovering;  // Went back to rec_psn for a NAK or a gap, and nothing has been acknowledged since
     logic rnr_wait;  // Nothing is sent until the RNR timer expires
@@ -1752,7 +1753,7 @@ package rnic_pkg;
   } mem_op_rsp_t;
 
   /// One packet to send. Followed on the piece stream by its payload (payload_length > 0).
-  localparam int unsigned TxDescBits = 863;
+  localparam int unsigned TxDescBits = 864;
   typedef struct packed {
     logic [383:0] address;  // UD: wqe_address
     logic [23:0] source_qpn;  // DETH
@@ -1770,6 +1771,7 @@ package rnic_pkg;
     logic [63:0] va;  // RETH, AtomicETH
     logic [12:0] payload_length;  // Bytes, 0 to 4096; an atomic ACK: 8, its AtomicAckETH
     logic quiet;  // Response of a repeated Read: when its payload cannot be fetched it is dropped, and nothing else happens
+    logic turned;  // Request: the first packet since the queue went back, or began anew; what failed before it does not bar it
     logic tell;  // Last packet of a message without acknowledgement: report it when it leaves
     logic solicited;
     logic ack_req;

@@ -30,8 +30,6 @@ module admin_qp (
     input  wire logic                         ref_done_i,
     input  wire logic                         ref_exists_i,
     output logic                              sq_wake_o,
-    // With sq_wake_o: the send queue comes from SQE, so the send path may send for it again
-    output logic                              sq_revive_o,
     output logic                              path_wr_valid_o,
     output rnic_pkg::path_t                   path_wr_data_o,
     output logic                              drain_valid_o,
@@ -270,7 +268,6 @@ module admin_qp (
 
   // The send queue may go on, or has to see whether it is drained; a pulse.
   assign sq_wake_o        = state_q == WriteSend && access_done_i && modify;
-  assign sq_revive_o      = judged_q == rnic_pkg::QpStateSqe;
   assign qp_reset_valid_o = tear_reset || state_q == Forget;
   assign path_wr_valid_o  = state_q == Path;
 

@@ -67,6 +67,7 @@ module admin_qp_next (
         if (send_i.state == rnic_pkg::QpStateSqe) begin
           send_o           = restarted;
           send_o.fault     = 1'b0;
+          send_o.turned    = 1'b1;
           send_o.fetch_gen = send_i.fetch_gen + 1'b1;
           send_o.una_psn   = send_i.next_psn;
           send_o.max_psn   = send_i.next_psn;

@@ -101,8 +101,6 @@ module host_if (
     output rnic_pkg::srq_ctx_t             srq_ctx_o,
     // The host has changed the state of a QP
     output logic                           sq_wake_valid_o,
-    // With sq_wake_valid_o: from SQE; the send path may send for the QP again
-    output logic                           sq_revive_o,
     output logic [7:0]                     sq_wake_qp_o,
     // Link of the Ethernet port; events of the device and of the port
     input  wire logic                      link_up_i,
@@ -246,7 +244,7 @@ module host_if (
       .irq_vector_o(irq_vector), .acq_valid_o, .acq_ready_i, .acq_index_o, .ctx_valid_i,
       .send_ctx_i, .recv_ctx_i, .cq_ctx_i, .eq_ctx_i, .srq_ctx_i, .rel_valid_o, .rel_ready_i,
       .rel_write_o, .send_ctx_o, .recv_ctx_o, .cq_ctx_o, .eq_ctx_o, .srq_ctx_o, .sq_wake_valid_o,
-      .sq_revive_o, .sq_wake_qp_o, .path_wr_valid_o, .path_wr_qp_o, .path_wr_data_o,
+      .sq_wake_qp_o, .path_wr_valid_o, .path_wr_qp_o, .path_wr_data_o,
       .mpt_req_valid_o, .mpt_req_ready_i, .mpt_req_write_o, .mpt_req_index_o, .mpt_req_data_o,
       .mpt_rsp_valid_i, .mpt_rsp_data_i, .mem_op_valid_o, .mem_op_ready_i, .mem_op_data_o,
       .mem_op_rsp_valid_i, .mem_op_rsp_data_i, .multicast_valid_o, .multicast_data_o,

@@ -107,6 +107,7 @@ module sq_packet (
     desc_o.opcode         = desc_o.opcode | {1'b0, ctx_i.qp_type, 5'd0};
     desc_o.ack_req        = is_rc && (last || packet_number[3:0] == 4'd15);
     desc_o.tell           = !is_rc && last;
+    desc_o.turned         = ctx_i.turned;
     desc_o.solicited      = last && control_i.solicited;
     desc_o.payload_length = payload;
     if (is_read || (is_write && first)) begin
@@ -152,6 +153,7 @@ module sq_packet (
       if (last) ctx_o.sent_idx = ctx_i.exec_idx + 1'b1;
     end
     ctx_o.resume     = 1'b0;
+    ctx_o.turned     = 1'b0;
     ctx_o.msg_active = !last;
     ctx_o.msg_off    = last ? '0 : ctx_i.msg_off + 32'(mtu);
     if (last) begin

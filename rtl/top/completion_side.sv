@@ -11,8 +11,7 @@
 ///   are kept before a context is borrowed, so nobody waits with one for our own requests to
 ///   leave.
 /// - rsp_cmd: what the responder must answer, in PSN order for each QP.
-/// - sq_wake: a pulse, the send queue may be able to go on. revive: a pulse, recovery lets the
-///   send path send again.
+/// - sq_wake: a pulse, the send queue may be able to go on.
 /// - begun, left, rx_timer: what starts and stops the timer of each QP.
 /// - rq_db, cq_db, eq_db, srq_db: the host rings; taken within the time of some context turns.
 /// - cpl_send, cpl_recv: two clients of the send contexts, three of the receive contexts; rx_srq:
@@ -83,8 +82,6 @@ module completion_side (
     input  wire rnic_pkg::timer_event_t                      left_data_i,
     input  wire logic                                        rx_timer_valid_i,
     input  wire rnic_pkg::timer_event_t                      rx_timer_data_i,
-    output logic                                             revive_valid_o,
-    output logic [7:0]                                       revive_qp_o,
     input  wire logic                                        rq_db_valid_i,
     output logic                                             rq_db_ready_o,
     input  wire rnic_pkg::doorbell_t                         rq_db_data_i,
@@ -162,7 +159,7 @@ module completion_side (
 );
   logic queues_ready, srq_error_valid, srq_eqe_valid, srq_eqe_ready, srq_taken, srq_refused,
       srq_ready;
-  logic [7:0] srq_error;
+  logic [7:0] srq_error, recovery_qp;
   rnic_pkg::eqe_req_t srq_eqe_data;
 
   logic queues_awake, srq_awake;
@@ -205,7 +202,7 @@ module completion_side (
       .begun_valid_i, .begun_qp_i,
       .left_valid_i, .left_ready_o, .left_data_i,
       .timer_valid_i(rx_timer_valid_i), .timer_data_i(rx_timer_data_i),
-      .revive_valid_o, .revive_qp_o,
+      .recovery_qp_o(recovery_qp),
       .rq_doorbell_valid_i(rq_db_valid_i), .rq_doorbell_ready_o(rq_db_ready_o),
       .rq_doorbell_data_i(rq_db_data_i),
       .cq_doorbell_valid_i(cq_db_valid_i), .cq_doorbell_ready_o(cq_db_ready_o),
@@ -263,7 +260,7 @@ module completion_side (
       .place_qp_i(place_fault_qp_i),
       .rsp_desc_i(rsp_desc_sent_i), .rsp_desc_data_i,
       .tx_fault_i(cpl_fault_valid_i && cpl_fault_ready_o), .tx_fault_data_i(cpl_fault_data_i),
-      .event_i(ev_cpl_o), .recovery_qp_i(revive_qp_o),
+      .event_i(ev_cpl_o), .recovery_qp_i(recovery_qp),
       .qp_event_o, .qp_event_qp_o
   );
 

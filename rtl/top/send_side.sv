@@ -15,9 +15,7 @@
 /// - begun: a pulse, a packet of a QP is made of which nothing else is unacknowledged. left: a
 ///   packet that asks for an answer has left the port. drained: a pulse, the queue of a QP in SQD
 ///   is drained and the host wants to know.
-/// - sq_wake, host_wake: a pulse, the QP may be able to go on. Behind a fault the send path drops
-///   all packets of the QP until revive, of recovery, or host_wake with host_revive: its way out
-///   of SQE.
+/// - sq_wake, host_wake: a pulse, the QP may be able to go on.
 /// - rsp_cmd: what the responder is to answer, in PSN order for each QP. atomic_over: a pulse, an
 ///   atomic has been answered. rsp_desc_sent: a pulse for each packet that the responder has
 ///   handed over, with rsp_desc_data.
@@ -133,9 +131,6 @@ module send_side (
     output logic                                             left_valid_o,
     input  wire logic                                        left_ready_i,
     output rnic_pkg::timer_event_t                           left_data_o,
-    input  wire logic                                        revive_valid_i,
-    input  wire logic [7:0]                                  revive_qp_i,
-    input  wire logic                                        host_revive_i,
     output logic                                             rsp_desc_sent_o,
     output logic [rnic_pkg::NumCounters-1:0]                 ev_send_o
 );
@@ -145,8 +140,7 @@ module send_side (
   logic [rnic_pkg::NumCounters-1:0] ev_sq, ev_rsp, ev_tx;
   rnic_pkg::tx_fault_t atomic_fault, path_fault;
   logic tx_fault_valid, tx_fault_ready, unused_fault_last, unused_fault_source, rsp_fault_valid,
-      rsp_fault_ready, revive_due_q, rsp_told_q;
-  logic [7:0] revive_due_qp_q;
+      rsp_fault_ready, rsp_told_q;
 
   logic sq_awake, rsp_awake, tx_awake, sq_busy, rsp_busy, tx_busy;
   assign awake_o = sq_awake || rsp_awake || tx_awake;
@@ -177,7 +171,7 @@ module send_side (
       .stir_i(|{tx_busy, desc_valid, piece_valid, send_xlate_req_valid_o[0],
           send_xlate_rsp_valid_i[0], send_xlate_retire_valid_o[0], send_rd_req_valid_o[2],
           send_rd_rsp_valid_i[2], tx_path_rd_en_o, fault_valid[0], eth_tx_valid_o, left_valid_o,
-          revive_valid_i, revive_due_q, rx_path_rd_en_i, send_reset_valid_i[2], moved_i})
+          rx_path_rd_en_i, send_reset_valid_i[2], moved_i})
   );
 
   send_queue u_send_queue (
@@ -254,17 +248,6 @@ module send_side (
 
   assign rsp_desc_sent_o = desc_valid[1] && desc_ready[1];
 
-  // Recovery lets the send path send for a QP again, and so does the host's way out of SQE, which
-  // waits for its turn.
-  always_ff @(posedge clk_i) begin
-    if (!revive_valid_i) revive_due_q <= 1'b0;
-    if (host_wake_valid_i && host_revive_i) begin
-      revive_due_q    <= 1'b1;
-      revive_due_qp_q <= host_wake_qp_i;
-    end
-    if (!rst_ni) revive_due_q <= 1'b0;
-  end
-
   tx_path u_tx_path (
       .clk_i(tx_clk), .rst_ni, .busy_o(tx_busy), .enable_i(device_enable_i), .port_mac_i,
       .desc_valid_i(desc_valid), .desc_ready_o(desc_ready),
@@ -285,8 +268,6 @@ module send_side (
       .path_rd_data_i(tx_path_data_i), .tx_fault_valid_o(fault_valid[0]),
       .tx_fault_ready_i(fault_ready[0]), .tx_fault_data_o(path_fault), .eth_tx_valid_o,
       .eth_tx_ready_i, .eth_tx_data_o, .left_valid_o, .left_ready_i, .left_data_o,
-      .revive_valid_i(revive_valid_i || revive_due_q),
-      .revive_qp_i(revive_valid_i ? revive_qp_i : revive_due_qp_q),
       .reach_rd_en_i(rx_path_rd_en_i), .reach_rd_qp_i(rx_path_rd_qp_i),
       .reach_data_o(rx_reach_data_o), .qp_reset_valid_i(send_reset_valid_i[2]),
       .qp_reset_ready_o(send_reset_ready_o[2]), .qp_reset_qp_i, .event_o(ev_tx)

@@ -5,7 +5,8 @@
 /// bytes (dma_rd_rsp_t with `last` on the last run of the packet).
 ///
 /// A packet of a killed side of a QP gives no run at all, but for a fatal NAK: it is how the peer
-/// of a killed responder learns of the fault. One whose payload fails ends with a run
+/// of a killed responder learns of the fault; and the first packet of a new try (head_turned_i) is
+/// as if nothing had been killed (revive_o, a pulse). One whose payload fails ends with a run
 /// of no bytes with err and last; what is left of its parts is consumed, and tx_fault is reported.
 /// So is a packet with head_tell_i, when all of it has left (tx_fault_t sent). One with
 /// head_quiet_i whose payload fails is dropped, but neither reported nor the end of its side.
@@ -28,6 +29,7 @@ module gather_join (
     input  wire logic                   head_nak_i,
     input  wire logic                   head_tell_i,
     input  wire logic                   head_quiet_i,
+    input  wire logic                   head_turned_i,
     input  wire logic                   inline_valid_i,
     output logic                        inline_ready_o,
     input  wire logic [6:0]             inline_bytes_i,
@@ -51,6 +53,7 @@ module gather_join (
     output logic [8:0]                  kill_index_o,
     input  wire logic                   killed_i,
     output logic                        kill_o,
+    output logic                        revive_o,
     output logic                        packet_out_o,
     output logic                        dropped_o,
     output logic                        sent_valid_o,
@@ -82,10 +85,11 @@ module gather_join (
   assign long_head    = head_length_i > 7'd64;
   assign kill_index_o = (state_q == Body) ? {fault_q.responder, fault_q.qp} :
       {head_fault_i.responder, head_fault_i.qp};
-  assign barred  = killed_i && !head_nak_i;
+  assign barred  = killed_i && !head_nak_i && !head_turned_i;
   assign refused = result_status_i != rnic_pkg::XlateStatusOk;
   assign ends    = fault && !quiet_q;
   assign kill_o  = ends;
+  assign revive_o = state_q == Head && order_valid_i && head_valid_i && head_turned_i;
   // The last part of a packet leaves only when there is room to tell so.
   assign tells   = order_last_i && ((state_q == Body) ? tell_q : head_tell_i);
   assign clear   = fault_room || !tells;

@@ -2,9 +2,11 @@
 `include "assert.svh"
 
 /// Which sides of which QPs have lost a packet: nothing more of them may be sent until
-/// qp_reset, or of the requester's side until recovery goes back (revive_valid_i, a pulse).
+/// qp_reset, or of the requester's side until the first packet of its next try comes (revive_i, a
+/// pulse with that packet's index_i).
 ///
-/// index_i is {responder, QP}; killed_o is combinational, kill_i shows from the next cycle on. A
+/// index_i is {responder, QP}; killed_o is combinational, kill_i and revive_i show from the next
+/// cycle on. A
 /// qp_reset is answered, and the bits of the QP cleared, when all packets taken before it
 /// (packet_in_i) are through (packet_out_i): a fault of the old life of a QP cannot hit the new
 /// one.
@@ -16,8 +18,7 @@ module tx_kill (
     input  wire logic [8:0] index_i,
     output logic            killed_o,
     input  wire logic       kill_i,
-    input  wire logic       revive_valid_i,
-    input  wire logic [7:0] revive_qp_i,
+    input  wire logic       revive_i,
     input  wire logic       qp_reset_valid_i,
     output logic            qp_reset_ready_o,
     input  wire logic [7:0] qp_reset_qp_i
@@ -54,7 +55,7 @@ module tx_kill (
     in_q    <= in_q + {7'd0, packet_in_i};
     out_q   <= out_q + {7'd0, packet_out_i};
     if (state_q == Idle) target_q <= in_q;
-    if (revive_valid_i) killed_q[{1'b0, revive_qp_i}] <= 1'b0;
+    if (revive_i) killed_q[index_i] <= 1'b0;
     if (kill_i) killed_q[index_i] <= 1'b1;
     if (state_q == Done) begin
       killed_q[{1'b0, qp_reset_qp_i}] <= 1'b0;
@@ -68,6 +69,7 @@ module tx_kill (
     end
   end
 
+  `ASSERT(ReviveOrKill, !(revive_i && kill_i))
   `ASSERT(FewUnderWay, in_q - out_q < 8'd128)
   `ASSERT(ResetHeld, state_q == Idle || qp_reset_valid_i)
 endmodule

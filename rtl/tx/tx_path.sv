@@ -56,9 +56,6 @@ module tx_path (
     output logic                           left_valid_o,
     input  wire logic                      left_ready_i,
     output rnic_pkg::timer_event_t         left_data_o,
-    // Recovery goes back: after a fault the requester's side of the QP may send again; a pulse
-    input  wire logic                      revive_valid_i,
-    input  wire logic [7:0]                revive_qp_i,
     input  wire logic                      reach_rd_en_i,
     input  wire logic [7:0]                reach_rd_qp_i,
     output rnic_pkg::reach_t               reach_data_o,
@@ -104,7 +101,7 @@ module tx_path (
   logic [15:0] head_tci;
   logic [4:0] head_count;
   rnic_pkg::tx_fault_t head_fault;
-  logic head_vlan, head_raw, head_nak, head_tell, head_quiet, head_asks;
+  logic head_vlan, head_raw, head_nak, head_tell, head_quiet, head_turned, head_asks;
   rnic_pkg::timer_event_t head_left;
 
   logic few;
@@ -145,6 +142,7 @@ module tx_path (
       .head_nak_o   (head_nak),
       .head_tell_o  (head_tell),
       .head_quiet_o (head_quiet),
+      .head_turned_o(head_turned),
       .head_payload_o(head_payload),
       .head_asks_o  (head_asks),
       .head_left_o  (head_left)
@@ -166,12 +164,12 @@ module tx_path (
       .xlate_rsp_valid_i, .xlate_rsp_ready_o, .xlate_rsp_data_i,
       .rd_req_valid_o, .rd_req_ready_i, .rd_req_data_o,
       .accepted_i(accepted),
-      .revive_valid_i, .revive_qp_i,
       .qp_reset_valid_i, .qp_reset_ready_o, .qp_reset_qp_i,
       .head_valid_i(head_valid), .head_ready_o(head_ready),
       .head_bytes_i(head_bytes), .head_length_i(head_length), .head_fault_i(head_fault),
       .head_last_psn_i(head_left.psn),
       .head_nak_i(head_nak), .head_tell_i(head_tell), .head_quiet_i(head_quiet),
+      .head_turned_i(head_turned),
       .rd_rsp_valid_i, .rd_rsp_ready_o, .rd_rsp_data_i,
       .xlate_retire_valid_o, .xlate_retire_epoch_o,
       .frame_valid_o(frame_valid), .frame_ready_i(frame_ready),

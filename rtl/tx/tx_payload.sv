@@ -11,7 +11,7 @@
 /// desc: a packet begins, with its QP and whether it has payload. accepted: a pulse, a packet has
 /// entered the merge. head: the header of the oldest packet. frame: a packet begins that nothing
 /// has killed, and its bytes come on packet, with err when the rest of its payload cannot be had.
-/// dropped: a pulse, a packet was dropped. tx_fault, revive, qp_reset: as of tx_path.
+/// dropped: a pulse, a packet was dropped. tx_fault, qp_reset: as of tx_path.
 module tx_payload (
     input  wire logic                  clk_i,
     input  wire logic                  rst_ni,
@@ -32,8 +32,6 @@ module tx_payload (
     input  wire logic                  rd_req_ready_i,
     output rnic_pkg::dma_rd_req_t      rd_req_data_o,
     input  wire logic                  accepted_i,
-    input  wire logic                  revive_valid_i,
-    input  wire logic [7:0]            revive_qp_i,
     input  wire logic                  qp_reset_valid_i,
     output logic                       qp_reset_ready_o,
     input  wire logic [7:0]            qp_reset_qp_i,
@@ -46,6 +44,7 @@ module tx_payload (
     input  wire logic                  head_nak_i,
     input  wire logic                  head_tell_i,
     input  wire logic                  head_quiet_i,
+    input  wire logic                  head_turned_i,
     input  wire logic                  rd_rsp_valid_i,
     output logic                       rd_rsp_ready_o,
     input  wire rnic_pkg::dma_rd_rsp_t rd_rsp_data_i,
@@ -65,7 +64,8 @@ module tx_payload (
     output rnic_pkg::payload_beat_t    packet_data_o
 );
   logic order_valid, order_ready, order_inline, order_read, order_last, inline_valid, inline_ready,
-      result_valid, result_ready, result_epoch, packet_out, killed, kill, run_valid, run_ready;
+      result_valid, result_ready, result_epoch, packet_out, killed, kill, revive, run_valid,
+      run_ready;
   logic [6:0] inline_bytes;
   logic [5:0] inline_offset;
   logic [511:0] inline_data;
@@ -116,8 +116,7 @@ module tx_payload (
       .index_i     (kill_index),
       .killed_o    (killed),
       .kill_i      (kill),
-      .revive_valid_i,
-      .revive_qp_i,
+      .revive_i    (revive),
       .qp_reset_valid_i,
       .qp_reset_ready_o,
       .qp_reset_qp_i
@@ -140,6 +139,7 @@ module tx_payload (
       .head_nak_i     (head_nak_i),
       .head_tell_i    (head_tell_i),
       .head_quiet_i   (head_quiet_i),
+      .head_turned_i,
       .inline_valid_i (inline_valid),
       .inline_ready_o (inline_ready),
       .inline_bytes_i (inline_bytes),
@@ -162,6 +162,7 @@ module tx_payload (
       .kill_index_o   (kill_index),
       .killed_i       (killed),
       .kill_o         (kill),
+      .revive_o       (revive),
       .packet_out_o   (packet_out),
       .dropped_o      (dropped_o),
       .sent_valid_o,

@@ -749,10 +749,10 @@ struct MulticastOp {
   bool operator==(const MulticastOp&) const = default;
 };
 
-/// Send side of a QP. state, qpn .. ack_timeout are set by the admin queue; the rest is dynamic. 664 bits.
+/// Send side of a QP. state, qpn .. ack_timeout are set by the admin queue; the rest is dynamic. 665 bits.
 struct SendCtx {
-  static constexpr std::size_t kBits = 664;
-  static constexpr std::size_t kBytes = 83;
+  static constexpr std::size_t kBits = 665;
+  static constexpr std::size_t kBytes = 84;
   std::uint8_t state{};  ///< QpState
   std::uint8_t in_use{};  ///< Created
   std::uint8_t qp_type{};  ///< QpType
@@ -804,6 +804,7 @@ struct SendCtx {
   std::uint8_t rnr_wait{};  ///< Nothing is sent until the RNR timer expires
   std::uint8_t recovering{};  ///< Went back to rec_psn for a NAK or a gap, and nothing has been acknowledged since
   std::uint32_t rec_psn{};
+  std::uint8_t turned{};  ///< The queue went back, or begins anew after SQE: the next packet says so (tx_desc)
   std::uint8_t sqd_notify{};  ///< SQD: event SqDrained when the queue is drained
   std::uint8_t stalled{};  ///< The send queue stepped aside from a WQE for what retirement brings: places, PSNs, Reads, credits; who retires wakes it
   std::uint32_t ssn{};  ///< SSN of the newest request that was wholly sent; the first request of a connection has 1
@@ -880,12 +881,13 @@ struct SendCtx {
         bits::put<11, 1>(rnr_wait) |
         bits::put<12, 1>(recovering) |
         bits::put<13, 24>(rec_psn) |
-        bits::put<37, 1>(sqd_notify) |
-        bits::put<38, 1>(stalled) |
-        bits::put<39, 24>(ssn) |
-        bits::put<63, 1>(credits));
+        bits::put<37, 1>(turned) |
+        bits::put<38, 1>(sqd_notify) |
+        bits::put<39, 1>(stalled) |
+        bits::put<40, 24>(ssn));
     bits::store<bits::Order::kLittle, 10>(to,
-        bits::put<0, 24>(lsn));
+        bits::put<0, 1>(credits) |
+        bits::put<1, 24>(lsn));
   }
   static constexpr SendCtx decode(std::span<const std::uint8_t, kBytes> from) {
     const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
@@ -951,11 +953,12 @@ struct SendCtx {
     v.rnr_wait = static_cast<std::uint8_t>(bits::get<11, 1>(word9));
     v.recovering = static_cast<std::uint8_t>(bits::get<12, 1>(word9));
     v.rec_psn = static_cast<std::uint32_t>(bits::get<13, 24>(word9));
-    v.sqd_notify = static_cast<std::uint8_t>(bits::get<37, 1>(word9));
-    v.stalled = static_cast<std::uint8_t>(bits::get<38, 1>(word9));
-    v.ssn = static_cast<std::uint32_t>(bits::get<39, 24>(word9));
-    v.credits = static_cast<std::uint8_t>(bits::get<63, 1>(word9));
-    v.lsn = static_cast<std::uint32_t>(bits::get<0, 24>(word10));
+    v.turned = static_cast<std::uint8_t>(bits::get<37, 1>(word9));
+    v.sqd_notify = static_cast<std::uint8_t>(bits::get<38, 1>(word9));
+    v.stalled = static_cast<std::uint8_t>(bits::get<39, 1>(word9));
+    v.ssn = static_cast<std::uint32_t>(bits::get<40, 24>(word9));
+    v.credits = static_cast<std::uint8_t>(bits::get<0, 1>(word10));
+    v.lsn = static_cast<std::uint32_t>(bits::get<1, 24>(word10));
     return v;
   }
   bool operator==(const SendCtx&) const = default;
@@ -1664,9 +1667,9 @@ struct MemOpRsp {
   bool operator==(const MemOpRsp&) const = default;
 };
 
-/// One packet to send. Followed on the piece stream by its payload (payload_length > 0). 863 bits.
+/// One packet to send. Followed on the piece stream by its payload (payload_length > 0). 864 bits.
 struct TxDesc {
-  static constexpr std::size_t kBits = 863;
+  static constexpr std::size_t kBits = 864;
   static constexpr std::size_t kBytes = 108;
   std::uint8_t qp{};  ///< QP index
   std::uint8_t responder{};  ///< 1: Read response or ACK; 0: request
@@ -1675,6 +1678,7 @@ struct TxDesc {
   std::uint8_t ack_req{};
   std::uint8_t solicited{};
   std::uint8_t tell{};  ///< Last packet of a message without acknowledgement: report it when it leaves
+  std::uint8_t turned{};  ///< Request: the first packet since the queue went back, or began anew; what failed before it does not bar it
   std::uint8_t quiet{};  ///< Response of a repeated Read: when its payload cannot be fetched it is dropped, and nothing else happens
   std::uint16_t payload_length{};  ///< Bytes, 0 to 4096; an atomic ACK: 8, its AtomicAckETH
   std::uint64_t va{};  ///< RETH, AtomicETH
@@ -1700,53 +1704,54 @@ struct TxDesc {
         bits::put<41, 1>(ack_req) |
         bits::put<42, 1>(solicited) |
         bits::put<43, 1>(tell) |
-        bits::put<44, 1>(quiet) |
-        bits::put<45, 13>(payload_length) |
-        bits::put<58, 6>(va));
+        bits::put<44, 1>(turned) |
+        bits::put<45, 1>(quiet) |
+        bits::put<46, 13>(payload_length) |
+        bits::put<59, 5>(va));
     bits::store<bits::Order::kLittle, 1>(to,
-        bits::put<0, 58>(va >> 6) |
-        bits::put<58, 6>(rkey));
+        bits::put<0, 59>(va >> 5) |
+        bits::put<59, 5>(rkey));
     bits::store<bits::Order::kLittle, 2>(to,
-        bits::put<0, 26>(rkey >> 6) |
-        bits::put<26, 32>(dma_length) |
-        bits::put<58, 6>(swap_add));
+        bits::put<0, 27>(rkey >> 5) |
+        bits::put<27, 32>(dma_length) |
+        bits::put<59, 5>(swap_add));
     bits::store<bits::Order::kLittle, 3>(to,
-        bits::put<0, 58>(swap_add >> 6) |
-        bits::put<58, 6>(compare));
+        bits::put<0, 59>(swap_add >> 5) |
+        bits::put<59, 5>(compare));
     bits::store<bits::Order::kLittle, 4>(to,
-        bits::put<0, 58>(compare >> 6) |
-        bits::put<58, 6>(immediate));
+        bits::put<0, 59>(compare >> 5) |
+        bits::put<59, 5>(immediate));
     bits::store<bits::Order::kLittle, 5>(to,
-        bits::put<0, 26>(immediate >> 6) |
-        bits::put<26, 8>(syndrome) |
-        bits::put<34, 24>(msn) |
-        bits::put<58, 6>(wqe_idx));
+        bits::put<0, 27>(immediate >> 5) |
+        bits::put<27, 8>(syndrome) |
+        bits::put<35, 24>(msn) |
+        bits::put<59, 5>(wqe_idx));
     bits::store<bits::Order::kLittle, 6>(to,
-        bits::put<0, 10>(wqe_idx >> 6) |
-        bits::put<10, 5>(ack_timeout) |
-        bits::put<15, 24>(last_psn) |
-        bits::put<39, 25>(qkey));
+        bits::put<0, 11>(wqe_idx >> 5) |
+        bits::put<11, 5>(ack_timeout) |
+        bits::put<16, 24>(last_psn) |
+        bits::put<40, 24>(qkey));
     bits::store<bits::Order::kLittle, 7>(to,
-        bits::put<0, 7>(qkey >> 25) |
-        bits::put<7, 24>(source_qpn) |
-        bits::put<31, 33>(bits::load<bits::Order::kLittle, 0>(std::span(address))));
+        bits::put<0, 8>(qkey >> 24) |
+        bits::put<8, 24>(source_qpn) |
+        bits::put<32, 32>(bits::load<bits::Order::kLittle, 0>(std::span(address))));
     bits::store<bits::Order::kLittle, 8>(to,
-        bits::put<0, 31>(bits::load<bits::Order::kLittle, 0>(std::span(address)) >> 33) |
-        bits::put<31, 33>(bits::load<bits::Order::kLittle, 1>(std::span(address))));
+        bits::put<0, 32>(bits::load<bits::Order::kLittle, 0>(std::span(address)) >> 32) |
+        bits::put<32, 32>(bits::load<bits::Order::kLittle, 1>(std::span(address))));
     bits::store<bits::Order::kLittle, 9>(to,
-        bits::put<0, 31>(bits::load<bits::Order::kLittle, 1>(std::span(address)) >> 33) |
-        bits::put<31, 33>(bits::load<bits::Order::kLittle, 2>(std::span(address))));
+        bits::put<0, 32>(bits::load<bits::Order::kLittle, 1>(std::span(address)) >> 32) |
+        bits::put<32, 32>(bits::load<bits::Order::kLittle, 2>(std::span(address))));
     bits::store<bits::Order::kLittle, 10>(to,
-        bits::put<0, 31>(bits::load<bits::Order::kLittle, 2>(std::span(address)) >> 33) |
-        bits::put<31, 33>(bits::load<bits::Order::kLittle, 3>(std::span(address))));
+        bits::put<0, 32>(bits::load<bits::Order::kLittle, 2>(std::span(address)) >> 32) |
+        bits::put<32, 32>(bits::load<bits::Order::kLittle, 3>(std::span(address))));
     bits::store<bits::Order::kLittle, 11>(to,
-        bits::put<0, 31>(bits::load<bits::Order::kLittle, 3>(std::span(address)) >> 33) |
-        bits::put<31, 33>(bits::load<bits::Order::kLittle, 4>(std::span(address))));
+        bits::put<0, 32>(bits::load<bits::Order::kLittle, 3>(std::span(address)) >> 32) |
+        bits::put<32, 32>(bits::load<bits::Order::kLittle, 4>(std::span(address))));
     bits::store<bits::Order::kLittle, 12>(to,
-        bits::put<0, 31>(bits::load<bits::Order::kLittle, 4>(std::span(address)) >> 33) |
-        bits::put<31, 33>(bits::load<bits::Order::kLittle, 5>(std::span(address))));
+        bits::put<0, 32>(bits::load<bits::Order::kLittle, 4>(std::span(address)) >> 32) |
+        bits::put<32, 32>(bits::load<bits::Order::kLittle, 5>(std::span(address))));
     bits::store<bits::Order::kLittle, 13>(to,
-        bits::put<0, 31>(bits::load<bits::Order::kLittle, 5>(std::span(address)) >> 33));
+        bits::put<0, 32>(bits::load<bits::Order::kLittle, 5>(std::span(address)) >> 32));
   }
   static constexpr TxDesc decode(std::span<const std::uint8_t, kBytes> from) {
     const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
@@ -1771,27 +1776,28 @@ struct TxDesc {
     v.ack_req = static_cast<std::uint8_t>(bits::get<41, 1>(word0));
     v.solicited = static_cast<std::uint8_t>(bits::get<42, 1>(word0));
     v.tell = static_cast<std::uint8_t>(bits::get<43, 1>(word0));
-    v.quiet = static_cast<std::uint8_t>(bits::get<44, 1>(word0));
-    v.payload_length = static_cast<std::uint16_t>(bits::get<45, 13>(word0));
-    v.va = static_cast<std::uint64_t>(bits::get<58, 6>(word0) | bits::get<0, 58>(word1) << 6);
-    v.rkey = static_cast<std::uint32_t>(bits::get<58, 6>(word1) | bits::get<0, 26>(word2) << 6);
-    v.dma_length = static_cast<std::uint32_t>(bits::get<26, 32>(word2));
-    v.swap_add = static_cast<std::uint64_t>(bits::get<58, 6>(word2) | bits::get<0, 58>(word3) << 6);
-    v.compare = static_cast<std::uint64_t>(bits::get<58, 6>(word3) | bits::get<0, 58>(word4) << 6);
-    v.immediate = static_cast<std::uint32_t>(bits::get<58, 6>(word4) | bits::get<0, 26>(word5) << 6);
-    v.syndrome = static_cast<std::uint8_t>(bits::get<26, 8>(word5));
-    v.msn = static_cast<std::uint32_t>(bits::get<34, 24>(word5));
-    v.wqe_idx = static_cast<std::uint16_t>(bits::get<58, 6>(word5) | bits::get<0, 10>(word6) << 6);
-    v.ack_timeout = static_cast<std::uint8_t>(bits::get<10, 5>(word6));
-    v.last_psn = static_cast<std::uint32_t>(bits::get<15, 24>(word6));
-    v.qkey = static_cast<std::uint32_t>(bits::get<39, 25>(word6) | bits::get<0, 7>(word7) << 25);
-    v.source_qpn = static_cast<std::uint32_t>(bits::get<7, 24>(word7));
-    bits::store<bits::Order::kLittle, 0>(std::span(v.address), bits::get<31, 33>(word7) | bits::get<0, 31>(word8) << 33);
-    bits::store<bits::Order::kLittle, 1>(std::span(v.address), bits::get<31, 33>(word8) | bits::get<0, 31>(word9) << 33);
-    bits::store<bits::Order::kLittle, 2>(std::span(v.address), bits::get<31, 33>(word9) | bits::get<0, 31>(word10) << 33);
-    bits::store<bits::Order::kLittle, 3>(std::span(v.address), bits::get<31, 33>(word10) | bits::get<0, 31>(word11) << 33);
-    bits::store<bits::Order::kLittle, 4>(std::span(v.address), bits::get<31, 33>(word11) | bits::get<0, 31>(word12) << 33);
-    bits::store<bits::Order::kLittle, 5>(std::span(v.address), bits::get<31, 33>(word12) | bits::get<0, 31>(word13) << 33);
+    v.turned = static_cast<std::uint8_t>(bits::get<44, 1>(word0));
+    v.quiet = static_cast<std::uint8_t>(bits::get<45, 1>(word0));
+    v.payload_length = static_cast<std::uint16_t>(bits::get<46, 13>(word0));
+    v.va = static_cast<std::uint64_t>(bits::get<59, 5>(word0) | bits::get<0, 59>(word1) << 5);
+    v.rkey = static_cast<std::uint32_t>(bits::get<59, 5>(word1) | bits::get<0, 27>(word2) << 5);
+    v.dma_length = static_cast<std::uint32_t>(bits::get<27, 32>(word2));
+    v.swap_add = static_cast<std::uint64_t>(bits::get<59, 5>(word2) | bits::get<0, 59>(word3) << 5);
+    v.compare = static_cast<std::uint64_t>(bits::get<59, 5>(word3) | bits::get<0, 59>(word4) << 5);
+    v.immediate = static_cast<std::uint32_t>(bits::get<59, 5>(word4) | bits::get<0, 27>(word5) << 5);
+    v.syndrome = static_cast<std::uint8_t>(bits::get<27, 8>(word5));
+    v.msn = static_cast<std::uint32_t>(bits::get<35, 24>(word5));
+    v.wqe_idx = static_cast<std::uint16_t>(bits::get<59, 5>(word5) | bits::get<0, 11>(word6) << 5);
+    v.ack_timeout = static_cast<std::uint8_t>(bits::get<11, 5>(word6));
+    v.last_psn = static_cast<std::uint32_t>(bits::get<16, 24>(word6));
+    v.qkey = static_cast<std::uint32_t>(bits::get<40, 24>(word6) | bits::get<0, 8>(word7) << 24);
+    v.source_qpn = static_cast<std::uint32_t>(bits::get<8, 24>(word7));
+    bits::store<bits::Order::kLittle, 0>(std::span(v.address), bits::get<32, 32>(word7) | bits::get<0, 32>(word8) << 32);
+    bits::store<bits::Order::kLittle, 1>(std::span(v.address), bits::get<32, 32>(word8) | bits::get<0, 32>(word9) << 32);
+    bits::store<bits::Order::kLittle, 2>(std::span(v.address), bits::get<32, 32>(word9) | bits::get<0, 32>(word10) << 32);
+    bits::store<bits::Order::kLittle, 3>(std::span(v.address), bits::get<32, 32>(word10) | bits::get<0, 32>(word11) << 32);
+    bits::store<bits::Order::kLittle, 4>(std::span(v.address), bits::get<32, 32>(word11) | bits::get<0, 32>(word12) << 32);
+    bits::store<bits::Order::kLittle, 5>(std::span(v.address), bits::get<32, 32>(word12) | bits::get<0, 32>(word13) << 32);
     return v;
   }
   bool operator==(const TxDesc&) const = default;

@@ -589,6 +589,7 @@ struct AdminModel {
       send.exec_idx = send.retire_idx;
       send.msg_active = send.msg_off = send.resume = send.sge_idx = send.sge_off = send.buf_count = 0;
       send.fault = 0;
+      send.turned = 1;
       send.fetch_gen = (send.fetch_gen + 1) & 15;
       send.una_psn = send.max_psn = send.next_psn;
     }

@@ -31,7 +31,6 @@ struct World {
                  bench.rng),
         monitor([this] {
           if (dut().wake_valid_o) ++wakes;
-          REQUIRE(dut().wake_valid_o == dut().revive_valid_o);
           if (dut().wait_valid_o) wait_units = dut().wait_units_o;
           if (dut().stop_valid_o) ++stops;
           // The in-flight table answers a cycle later.
@@ -125,6 +124,7 @@ TEST_CASE("recovery: goes back to the packet that is missing, so often as it may
     c.rnr_retry = static_cast<std::uint8_t>(bench.chance(0.3) ? 7 : 5);
     c.rnr_left = static_cast<std::uint8_t>(c.rnr_retry == 7 ? 7 : bench.uniform(0, 5));
     c.rnr_wait = bench.chance(0.1);
+    c.turned = bench.chance(0.3);
     c.ssn = static_cast<std::uint32_t>(bench.chance(0.5) ? bench.uniform(0, 12) : bench.uniform(0, 0xffffff));
     c.fault = bench.chance(0.1);
     c.fault_idx = static_cast<std::uint16_t>(c.retire_idx + bench.uniform(0, w.wqes.size()));
@@ -156,6 +156,9 @@ TEST_CASE("recovery: goes back to the packet that is missing, so often as it may
     bool back = act && !none_left;
     if (c.rnr_wait && cause == Cause::kTimer && !outdated && c.state == static_cast<std::uint8_t>(hw::QpState::kRts))
       want.rnr_wait = 0;
+    // Packets that are made from now on are not those behind the one that failed.
+    const bool tells = cause == Cause::kFault && c.state == static_cast<std::uint8_t>(hw::QpState::kRts);
+    if (tells) want.turned = 1;
     if (back) {
       Wqe wqe{false, partial_first, partial};
       std::size_t at = w.wqes.size();
@@ -180,6 +183,7 @@ TEST_CASE("recovery: goes back to the packet that is missing, so often as it may
         want.rd_tail = c.rd_head;
         want.rd_outstanding = static_cast<std::uint8_t>(c.rd_outstanding - awaited);
         want.rec_psn = target;
+        want.turned = 1;
         want.recovering = cause == Cause::kNak || cause == Cause::kFault;
         want.rnr_wait = c.rnr_wait || cause == Cause::kRnr;  // a fault does not end the wait
         if (cause == Cause::kRnr && c.rnr_retry != 7) --want.rnr_left;
@@ -218,7 +222,7 @@ TEST_CASE("recovery: goes back to the packet that is missing, so often as it may
     w.until_done();
     INFO("round " << round << ", cause " << static_cast<unsigned>(cause));
     REQUIRE((w.contexts.contexts[qp] == want));
-    CHECK(w.wakes == (want == c ? 0u : 1u));
+    CHECK(w.wakes == (want == c && !tells ? 0u : 1u));
     CHECK(w.stops == (back && cause != Cause::kRnr ? 1u : 0u));  // nothing that has left is awaited any more
     REQUIRE(w.fails.items.size() == (fail ? 1u : 0u));
     if (fail) {

@@ -889,6 +889,7 @@ TEST_CASE("send_queue: goes on from any packet where recovery puts it", "[rtl]")
       first.desc.va += skipped * mtu;
       first.desc.dma_length -= skipped * mtu;
     }
+    first.desc.turned = 1;  // it says that it is the first of a new try, and no other does
     std::uint32_t sent_of_it = skipped;
     for (std::size_t i = at; i > 0 && packets[i - 1].desc.wqe_idx == first.desc.wqe_idx; --i) ++sent_of_it;
     queue.expected.push_back(first);
@@ -910,6 +911,7 @@ TEST_CASE("send_queue: goes on from any packet where recovery puts it", "[rtl]")
           ctx.resume = sent_of_it != 0;
           ctx.sge_idx = 0;
           ctx.sge_off = 0;
+          ctx.turned = 1;
           ctx.buf_count = 0;
           ctx.fetch_gen = (ctx.fetch_gen + 1) & 15;
           ctx.rd_tail = static_cast<std::uint8_t>((ctx.rd_tail - reads) & 31);

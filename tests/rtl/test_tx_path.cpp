@@ -300,6 +300,7 @@ struct World : Agent {
     }
     const auto payload = payload_of(packet);
     auto& dead = killed[d.responder][d.qp];
+    if (d.turned) dead = false;  // what failed was of the try before
     // A fatal NAK tells the peer of a fault, so it leaves although its side is killed.
     const bool fatal_nak = d.responder && d.opcode == 0x11 && d.syndrome >= 0x61 && d.syndrome <= 0x63;
     if ((dead && !fatal_nak) || payload.fails) {
@@ -566,6 +567,7 @@ Packet random_packet(World& w, bool responder, double fault_rate, unsigned qps) 
   d.qp = static_cast<std::uint8_t>(w.bench.uniform(0, qps - 1));
   d.responder = responder;
   d.quiet = responder && w.bench.chance(0.3);
+  d.turned = !responder && w.bench.chance(0.1);
   d.opcode = static_cast<std::uint8_t>(opcode);
   d.psn = static_cast<std::uint32_t>(w.bench.uniform(0, 0xffffff));
   d.ack_req = w.bench.chance(0.5);
@@ -690,7 +692,7 @@ TEST_CASE("tx_path: while the device is off no frame begins, and one that has be
   CHECK(w.sent == 400);
 }
 
-TEST_CASE("tx_path: faults kill one side of one QP until qp_reset", "[rtl]") {
+TEST_CASE("tx_path: faults kill one side of one QP until qp_reset, or its next try", "[rtl]") {
   World w(seed(5));
   w.latency = 40;
   for (int phase = 0; phase < 25; ++phase) {
