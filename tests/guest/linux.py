@@ -8,6 +8,7 @@ middle of it (N times, 20), while the machine goes on, and is to keep nothing of
 something is missing that is needed.
 """
 import argparse
+import collections
 import json
 import os
 import pathlib
@@ -42,14 +43,36 @@ class Machine:
         return subprocess.Popen([self.rnic, "linux", "--dir", self.folder / "run", "--host", str(host), *which, "--", *command],
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
 
-    def figures(self, host):
+    def all_figures(self):
         asked = subprocess.run([self.rnic, "ps", "--json", "--dir", self.folder / "run"], stdout=subprocess.PIPE, text=True, check=True)
-        return json.loads(asked.stdout)["hosts"][host]["guest"]
+        return json.loads(asked.stdout)["hosts"]
+
+    def figures(self, host):
+        return self.all_figures()[host]["guest"]
+
+    def counters(self, host):
+        asked = subprocess.run([self.rnic, "stat", "--json", "--dir", self.folder / "run"], stdout=subprocess.PIPE, text=True, check=True)
+        return json.loads(asked.stdout)["hosts"][host]["counters"]
 
     def kept(self):
-        """Descriptors, and mappings of guests' memory, that it has."""
+        """What it has: descriptors by kind, and mappings of guests' memory."""
         own = pathlib.Path("/proc") / str(self.process.pid)
-        return len(list((own / "fd").iterdir())), (own / "maps").read_text().count("memory-backend-memfd")
+        kinds = collections.Counter()
+        for descriptor in (own / "fd").iterdir():
+            try:
+                kinds[os.readlink(descriptor).split("[")[0]] += 1
+            except FileNotFoundError:
+                pass  # of somebody who has just asked
+        return dict(kinds), (own / "maps").read_text().count("memory-backend-memfd")
+
+    def resident(self):
+        """MiB of memory that is its own alone."""
+        rollup = (pathlib.Path("/proc") / str(self.process.pid) / "smaps_rollup").read_text()
+        return sum(int(line.split()[1]) for line in rollup.splitlines() if line.startswith("Private_")) / 1024
+
+    def told(self):
+        """What it has said of drivers that break a rule."""
+        return [line for line in self.log.read_text().splitlines() if "the driver breaks" in line]
 
     def wait_until(self, host, condition, what):
         end = time.monotonic() + PATIENCE
@@ -64,10 +87,17 @@ class Machine:
         if code != 0:
             raise Failure(f"the machine ended with {code}: " + self.log.read_text())
 
+    def end_well(self):
+        """And nothing is to be said of its guests' drivers."""
+        seen = [host["guest"]["ownership"] for host in self.all_figures() if "guest" in host]
+        self.end()
+        if self.told() or not all(one["entries"] and one["slots"] for one in seen):
+            raise Failure(f"the machine says of the drivers: {self.told()}, having seen {seen}")
 
-def outcome(guest):
+
+def outcome(guest, patience=PATIENCE):
     try:
-        text, _ = guest.communicate(timeout=PATIENCE)
+        text, _ = guest.communicate(timeout=patience)
     except subprocess.TimeoutExpired:
         os.killpg(guest.pid, signal.SIGKILL)
         text, _ = guest.communicate()

@@ -1,22 +1,28 @@
 #!/usr/bin/env python3
 """The Linux driver and its provider (docs/kernel_driver.md) in guests: Debian's programs, unmodified, on hosts of a machine.
 
-usage: linux_driver.py RNIC FOLDER [--long] [--unloads N] [--nic NIC]
+usage: linux_driver.py RNIC FOLDER [--long] [--unloads N] [--kills N] [--only PART] [--nic NIC]
 
 FOLDER has what was built of driver/linux and driver/rdma-core. Two guests of one machine: each runs the programs over its own NIC, then they
 connect to each other by the kernel's rdma_cm. --long: also what takes longer: perftest, NVMe over fabrics from one guest to the other,
-rdma-core's own tests, the module unloaded N times (10) under traffic, a reset and a failure of the device. Exit code: 0 all is well, 1
-something is not, 77 something is missing that is needed.
+rdma-core's own tests, the module unloaded N times (10) under traffic, a reset and a failure of the device, a guest killed N times (3) while it
+talks to another. --only: one of these (programs, nvme, rdma_core, unload, kill). Exit code: 0 all is well, 1 something is not, 77 something is
+missing that is needed.
 """
 import argparse
+import os
 import pathlib
 import shlex
+import signal
 import sys
 import tempfile
+import threading
+import time
 
-from linux import SKIP, Failure, Machine, outcome
+from linux import PATIENCE, SKIP, Failure, Machine, outcome
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+MOST_GROWTH = 16  # MiB of the machine's own memory, from the first killed guest to the last
 # A server and a client of one guest: `pair PROGRAM ARGS` fails as they do.
 SHELL = r"""
 set -eE
@@ -103,16 +109,37 @@ traffic() {
   sleep 1
 }
 end_traffic() { kill $jobs 2>/dev/null || true; wait $jobs || true; }
+# What is free of the guest's memory, MiB.
+free_memory() { sync; echo 3 >/proc/sys/vm/drop_caches; echo $(($(sed -n 's/^MemFree: *\([0-9]*\).*/\1/p' /proc/meminfo) / 1024)); }
 for i in $(seq {times}); do
   traffic
   rmmod rnic_ib
+  if grep rnic /proc/interrupts /proc/iomem /proc/vmallocinfo; then echo "the module is gone, and has left this"; exit 1; fi
   insmod {folder}/rnic_ib.ko
   ip link set eth0 address 02:00:00:00:00:01 up
   ip addr add 10.0.0.1/24 dev eth0
   end_traffic
+  [ $i != 3 ] || before=$(free_memory)
 done
 pair ibv_rc_pingpong -c -g 1 -n 10
 echo "well: unloaded {times} times under traffic"
+if [ {times} -gt 3 ]; then
+  after=$(free_memory)
+  [ $after -ge $((before - 8)) ] || { echo "of free memory $before MiB has become $after MiB"; exit 1; }
+fi
+"""
+# Meanwhile a second guest looks whether the first is there, and uses its own device.
+BESIDE_UNLOAD = r"""
+trap - ERR
+set +e
+while ! [ -e /tmp/over ]; do
+  timeout 3 busybox ping -c 1 10.0.0.1 >/dev/null && seen=$((seen + 1))
+  pair ibv_rc_pingpong -c -g 1 -n 5 >/dev/null
+  rounds=$((rounds + 1))
+  timeout 5 rping -c -a 10.0.0.1 -p 9 -C 1 >/dev/null 2>&1 && touch /tmp/over
+done
+echo "well: $rounds rounds beside it, and $seen times it was there"
+quiet_kernel
 """
 RESET = r"""
 device=$(ls -d /sys/bus/pci/drivers/rnic_ib/0000*)
@@ -130,6 +157,21 @@ for i in $(seq 120); do dmesg | grep -q 'the device works again' && break; sleep
 dmesg | grep 'the device has failed'
 pair ibv_rc_pingpong -c -g 1 -n 10
 echo "well: recovered"
+"""
+# A guest that writes to another for ever, and the other, which is killed in the middle: each time the writer hears of it, and works on.
+WRITER = r"""
+set +e
+while :; do
+  stdbuf -oL ib_write_bw -x 1 -n 10000000 -s 4096 10.0.0.2 >/tmp/writes 2>&1 && echo "FAILED: the writes end" && exit 1
+  grep -q 'failed status' /tmp/writes || { sleep 1; continue; }  # it was not there yet
+  timeout 100 bash -c "$(declare -f pair); pair ibv_rc_pingpong -c -g 1 -n 5" || { cat /tmp/writes; exit 1; }
+  echo "well: its peer had gone: $(grep -o 'failed status.*' /tmp/writes)"
+  quiet_kernel
+done
+"""
+KILLED = r"""
+while :; do ib_write_bw -x 1 -n 10000000 -s 4096; done >/dev/null 2>&1 &
+while :; do pair ibv_rc_pingpong -c -g 1 -n 20; done
 """
 # A target of NVMe over fabrics with a file behind it.
 NVME_TARGET = r"""
@@ -190,7 +232,7 @@ def guest_command(folder, number, script):
     return [str(ROOT / "driver/linux/guest.sh"), str(folder), str(number), "bash", "-c", shell]
 
 
-def guests(rnic, folder, nic, *scripts):
+def guests(rnic, folder, nic, *scripts, patience=PATIENCE):
     """Guest i of one machine runs script i; all must do so well."""
     with tempfile.TemporaryDirectory(prefix="rnic-linux-test") as work:
         hosts = [word for number in range(len(scripts)) for word in ("--guest", str(number))]
@@ -198,20 +240,68 @@ def guests(rnic, folder, nic, *scripts):
         kernel = (folder / "version").read_text().strip()
         running = [machine.guest(number, *guest_command(folder, number, script), kernel=kernel) for number, script in enumerate(scripts)]
         for number, guest in enumerate(running):
-            print(f"guest {number}:\n{outcome(guest)}", flush=True)
-        machine.end()
+            print(f"guest {number}:\n{outcome(guest, patience)}", flush=True)
+        machine.end_well()
 
 
-def run(rnic, folder, nic, long, unloads):
+def killed(rnic, folder, nic, times):
+    """A guest that is killed with its driver at work: the other one lives, and the machine keeps nothing."""
+    with tempfile.TemporaryDirectory(prefix="rnic-linux-test") as work:
+        machine = Machine(rnic, pathlib.Path(work), "--guest", "0", "--guest", "1", "--nic", nic)
+        kernel = (folder / "version").read_text().strip()
+        writer = machine.guest(0, *guest_command(folder, 0, WRITER), kernel=kernel)
+        lines = []
+        reader = threading.Thread(target=lambda: lines.extend(iter(writer.stdout.readline, "")))
+        reader.start()
+        kept = resident = None
+        for i in range(times):
+            victim = machine.guest(1, *guest_command(folder, 1, KILLED), kernel=kernel)
+            # Soon after the first write, later, and much later; the counters begin with the guest.
+            goal = (3, 100, 400)[i % 3]
+            end = time.monotonic() + PATIENCE
+            while machine.counters(1)["RxRoce"] < goal + 200 and time.monotonic() < end and victim.poll() is None and writer.poll() is None:
+                time.sleep(0.1)
+            if victim.poll() is not None or writer.poll() is not None or time.monotonic() >= end:
+                raise Failure(f"before kill {i + 1} nobody writes: {''.join(lines)}\n{machine.log.read_text()}")
+            os.killpg(victim.pid, signal.SIGKILL)
+            victim.wait()
+            machine.wait_until(1, lambda figures: not figures["running"], "the machine does not see that its guest is gone")
+            while len(lines) <= i and time.monotonic() < end:
+                time.sleep(0.1)
+            if len(lines) != i + 1 or not lines[i].startswith("well: "):
+                raise Failure(f"after kill {i + 1}: {''.join(lines)}\n{machine.log.read_text()}")
+            now = machine.kept()
+            kept = kept or now
+            resident = resident or machine.resident()
+            if now != kept or now[1] != kept[1]:
+                raise Failure(f"after kill {i + 1} the machine keeps {now}, not {kept}")
+        grown = machine.resident() - resident
+        if grown > MOST_GROWTH:
+            raise Failure(f"the machine's own memory has grown by {grown:.1f} MiB")
+        os.killpg(writer.pid, signal.SIGKILL)
+        writer.wait()
+        reader.join()
+        machine.end_well()
+        print("".join(lines) + f"killed {times} times: the machine keeps {kept}, its memory has grown by {grown:.1f} MiB", flush=True)
+
+
+def run(rnic, folder, nic, arguments):
     server = PROGRAMS + TCP_SERVER + "rping -s -a 10.0.0.1 -V -C 10 -S 4000\nucmatose -b 10.0.0.1\nib_write_bw -R -x 1 -n 100\n"
     client = PROGRAMS + TCP_CLIENT + "until_there rping -c -a 10.0.0.1 -V -C 10 -S 4000\nuntil_there ucmatose -s 10.0.0.1\nuntil_there ib_write_bw -R -x 1 -n 100 10.0.0.1\n"
+    parts = {
+        "programs": lambda: guests(rnic, folder, nic, LONG_PROGRAMS + "quiet_kernel\n"),
+        "nvme": lambda: guests(rnic, folder, nic, NVME_TARGET, NVME_HOST),
+        "rdma_core": lambda: guests(rnic, folder, nic, RDMA_CORE + "quiet_kernel\n", patience=1000),
+        "unload": lambda: guests(rnic, folder, nic, UNLOAD.replace("{times}", str(arguments.unloads)) + RESET + "rping -s -a 10.0.0.1 -p 9 -C 1 >/dev/null\n", BESIDE_UNLOAD,
+                                patience=300 + 30 * arguments.unloads),
+        "kill": lambda: killed(rnic, folder, nic, arguments.kills),
+    }
+    if arguments.only:
+        return parts[arguments.only]()
     guests(rnic, folder, nic, server + "quiet_kernel" + RELOAD + "quiet_kernel\n", client + "quiet_kernel\n")
-    if not long:
-        return
-    guests(rnic, folder, nic, LONG_PROGRAMS + "quiet_kernel\n")
-    guests(rnic, folder, nic, NVME_TARGET, NVME_HOST)
-    guests(rnic, folder, nic, RDMA_CORE + "quiet_kernel\n")
-    guests(rnic, folder, nic, UNLOAD.replace("{times}", str(unloads)) + RESET)
+    if arguments.long:
+        for part in parts.values():
+            part()
 
 
 def main():
@@ -220,6 +310,8 @@ def main():
     parser.add_argument("folder")
     parser.add_argument("--long", action="store_true")
     parser.add_argument("--unloads", type=int, default=10)
+    parser.add_argument("--kills", type=int, default=3)
+    parser.add_argument("--only", choices=["programs", "nvme", "rdma_core", "unload", "kill"])
     parser.add_argument("--nic", default="rtl")
     arguments = parser.parse_args()
     rnic, folder = (pathlib.Path(path).resolve() for path in (arguments.rnic, arguments.folder))
@@ -228,7 +320,7 @@ def main():
             print(f"there is no {folder / name}: build the targets rnic_ib and rnic_provider (docs/kernel_driver.md)")
             sys.exit(SKIP)
     try:
-        run(str(rnic), folder, arguments.nic, arguments.long, arguments.unloads)
+        run(str(rnic), folder, arguments.nic, arguments)
     except Failure as failure:
         print(f"linux_driver.py: {failure}")
         sys.exit(1)
