@@ -28,7 +28,7 @@ class Failure(Exception):
 
 class Machine:
     def __init__(self, rnic, folder, *arguments):
-        self.rnic, self.folder, self.log = rnic, folder, folder / "log"
+        self.rnic, self.folder, self.log, self.guests = rnic, folder, folder / "log", []
         ready, tell = os.pipe()
         with open(self.log, "w") as log:
             self.process = subprocess.Popen([rnic, "serve", "--dir", folder / "run", "--ready-fd", str(tell), *arguments],
@@ -40,8 +40,17 @@ class Machine:
 
     def guest(self, host, *command, kernel=None):
         which = ["--kernel", kernel] if kernel else []
-        return subprocess.Popen([self.rnic, "linux", "--dir", self.folder / "run", "--host", str(host), *which, "--", *command],
+        guest = subprocess.Popen([self.rnic, "linux", "--dir", self.folder / "run", "--host", str(host), *which, "--", *command],
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
+        self.guests.append(guest)
+        return guest
+
+    def give_up(self):
+        """Nothing of it runs any more."""
+        for guest in self.guests:
+            if guest.poll() is None:
+                os.killpg(guest.pid, signal.SIGKILL)
+        self.process.kill()
 
     def all_figures(self):
         asked = subprocess.run([self.rnic, "ps", "--json", "--dir", self.folder / "run"], stdout=subprocess.PIPE, text=True, check=True)

@@ -4,9 +4,9 @@
 usage: linux_driver.py RNIC FOLDER [--long] [--unloads N] [--kills N] [--only PART] [--nic NIC]
 
 FOLDER has what was built of driver/linux and driver/rdma-core. Two guests of one machine: each runs the programs over its own NIC, then they
-connect to each other by the kernel's rdma_cm. --long: also what takes longer: perftest, NVMe over fabrics from one guest to the other,
+connect to each other by the kernel's rdma_cm. --long: also what takes longer: perftest, iperf3, NVMe over fabrics from one guest to the other,
 rdma-core's own tests, the module unloaded N times (10) under traffic, a reset and a failure of the device, a guest killed N times (3) while it
-talks to another. --only: one of these (programs, nvme, rdma_core, unload, kill). Exit code: 0 all is well, 1 something is not, 77 something is
+talks to another. --only: one of these (programs, iperf, nvme, rdma_core, unload, kill). Exit code: 0 all is well, 1 something is not, 77 something is
 missing that is needed.
 """
 import argparse
@@ -22,6 +22,7 @@ import time
 from linux import PATIENCE, SKIP, Failure, Machine, outcome
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+PARTS = ["programs", "iperf", "nvme", "rdma_core", "unload", "kill"]
 MOST_GROWTH = 16  # MiB of the machine's own memory, from the first killed guest to the last
 # A server and a client of one guest: `pair PROGRAM ARGS` fails as they do.
 SHELL = r"""
@@ -136,7 +137,7 @@ while ! [ -e /tmp/over ]; do
   timeout 3 busybox ping -c 1 10.0.0.1 >/dev/null && seen=$((seen + 1))
   pair ibv_rc_pingpong -c -g 1 -n 5 >/dev/null
   rounds=$((rounds + 1))
-  timeout 5 rping -c -a 10.0.0.1 -p 9 -C 1 >/dev/null 2>&1 && touch /tmp/over
+  timeout 5 bash -c 'exec 3<>/dev/tcp/10.0.0.1/5000' 2>/dev/null && touch /tmp/over
 done
 echo "well: $rounds rounds beside it, and $seen times it was there"
 quiet_kernel
@@ -158,20 +159,43 @@ dmesg | grep 'the device has failed'
 pair ibv_rc_pingpong -c -g 1 -n 10
 echo "well: recovered"
 """
+# The network interface with a load, and perftest with connections of the kernel's rdma_cm; who is asked too soon refuses, so both try again.
+IPERF = r"""
+figure() { python3 -c 'import json, sys; end = json.load(sys.stdin)["end"]; print(sys.argv[1], round(end["sum_received"]["bits_per_second"] / 1e6, 1), "Mbit/s,", end["sum_sent"].get("retransmits", 0), "sent again")' "$1"; }
+serve() { for try in 1 2 3 4 5; do timeout 100 "$@" >/tmp/served 2>&1 && echo "well: serves $*" && return; done; cat /tmp/served; exit 1; }
+"""
+IPERF_SERVER = IPERF + r"""
+if command -v iperf3 >/dev/null; then iperf3 -s -B 10.0.0.1 -1 >/dev/null; iperf3 -s -B 10.0.0.1 -1 >/dev/null; fi
+for program in ib_send_bw ib_read_bw ib_write_bw ib_send_lat; do serve $program -R -x 1 -n 100 -s 4096; done
+quiet_kernel
+"""
+IPERF_CLIENT = IPERF + r"""
+if command -v iperf3 >/dev/null; then
+  until_there iperf3 -c 10.0.0.1 -t 5 -J
+  figure "iperf3, one connection:" </tmp/client
+  until_there iperf3 -c 10.0.0.1 -t 5 -J -R
+  figure "iperf3, the other way:" </tmp/client
+fi
+for program in ib_send_bw ib_read_bw ib_write_bw ib_send_lat; do
+  until_there $program -R -x 1 -n 100 -s 4096 10.0.0.1
+  grep -A1 '#bytes' /tmp/client
+done
+quiet_kernel
+"""
 # A guest that writes to another for ever, and the other, which is killed in the middle: each time the writer hears of it, and works on.
 WRITER = r"""
 set +e
 while :; do
   stdbuf -oL ib_write_bw -x 1 -n 10000000 -s 4096 10.0.0.2 >/tmp/writes 2>&1 && echo "FAILED: the writes end" && exit 1
-  grep -q 'failed status' /tmp/writes || { sleep 1; continue; }  # it was not there yet
+  grep -qi 'failed status' /tmp/writes || { sleep 1; continue; }  # it was not there yet
   timeout 100 bash -c "$(declare -f pair); pair ibv_rc_pingpong -c -g 1 -n 5" || { cat /tmp/writes; exit 1; }
-  echo "well: its peer had gone: $(grep -o 'failed status.*' /tmp/writes)"
+  echo "well: its peer had gone: $(grep -io 'failed status.*' /tmp/writes | head -n 1)"
   quiet_kernel
 done
 """
 KILLED = r"""
 while :; do ib_write_bw -x 1 -n 10000000 -s 4096; done >/dev/null 2>&1 &
-while :; do pair ibv_rc_pingpong -c -g 1 -n 20; done
+while :; do pair ibv_rc_pingpong -p 20000 -c -g 1 -n 20; done
 """
 # A target of NVMe over fabrics with a file behind it.
 NVME_TARGET = r"""
@@ -237,52 +261,67 @@ def guests(rnic, folder, nic, *scripts, patience=PATIENCE):
     with tempfile.TemporaryDirectory(prefix="rnic-linux-test") as work:
         hosts = [word for number in range(len(scripts)) for word in ("--guest", str(number))]
         machine = Machine(rnic, pathlib.Path(work), *hosts, "--nic", nic)
-        kernel = (folder / "version").read_text().strip()
-        running = [machine.guest(number, *guest_command(folder, number, script), kernel=kernel) for number, script in enumerate(scripts)]
-        for number, guest in enumerate(running):
-            print(f"guest {number}:\n{outcome(guest, patience)}", flush=True)
-        machine.end_well()
+        try:
+            kernel = (folder / "version").read_text().strip()
+            running = [machine.guest(number, *guest_command(folder, number, script), kernel=kernel) for number, script in enumerate(scripts)]
+            for number, guest in enumerate(running):
+                print(f"guest {number}:\n{outcome(guest, patience)}", flush=True)
+            machine.end_well()
+        finally:
+            machine.give_up()
 
 
 def killed(rnic, folder, nic, times):
     """A guest that is killed with its driver at work: the other one lives, and the machine keeps nothing."""
     with tempfile.TemporaryDirectory(prefix="rnic-linux-test") as work:
         machine = Machine(rnic, pathlib.Path(work), "--guest", "0", "--guest", "1", "--nic", nic)
-        kernel = (folder / "version").read_text().strip()
-        writer = machine.guest(0, *guest_command(folder, 0, WRITER), kernel=kernel)
-        lines = []
-        reader = threading.Thread(target=lambda: lines.extend(iter(writer.stdout.readline, "")))
-        reader.start()
-        kept = resident = None
-        for i in range(times):
-            victim = machine.guest(1, *guest_command(folder, 1, KILLED), kernel=kernel)
-            # Soon after the first write, later, and much later; the counters begin with the guest.
-            goal = (3, 100, 400)[i % 3]
-            end = time.monotonic() + PATIENCE
-            while machine.counters(1)["RxRoce"] < goal + 200 and time.monotonic() < end and victim.poll() is None and writer.poll() is None:
-                time.sleep(0.1)
-            if victim.poll() is not None or writer.poll() is not None or time.monotonic() >= end:
-                raise Failure(f"before kill {i + 1} nobody writes: {''.join(lines)}\n{machine.log.read_text()}")
-            os.killpg(victim.pid, signal.SIGKILL)
-            victim.wait()
-            machine.wait_until(1, lambda figures: not figures["running"], "the machine does not see that its guest is gone")
-            while len(lines) <= i and time.monotonic() < end:
-                time.sleep(0.1)
-            if len(lines) != i + 1 or not lines[i].startswith("well: "):
-                raise Failure(f"after kill {i + 1}: {''.join(lines)}\n{machine.log.read_text()}")
-            now = machine.kept()
-            kept = kept or now
-            resident = resident or machine.resident()
-            if now != kept or now[1] != kept[1]:
-                raise Failure(f"after kill {i + 1} the machine keeps {now}, not {kept}")
-        grown = machine.resident() - resident
-        if grown > MOST_GROWTH:
-            raise Failure(f"the machine's own memory has grown by {grown:.1f} MiB")
-        os.killpg(writer.pid, signal.SIGKILL)
-        writer.wait()
-        reader.join()
-        machine.end_well()
-        print("".join(lines) + f"killed {times} times: the machine keeps {kept}, its memory has grown by {grown:.1f} MiB", flush=True)
+        try:
+            kill_in_turn(machine, folder, times)
+        finally:
+            machine.give_up()
+
+
+def end_group(guest):
+    if guest.poll() is None:
+        os.killpg(guest.pid, signal.SIGKILL)
+    guest.wait()
+
+
+def kill_in_turn(machine, folder, times):
+    kernel = (folder / "version").read_text().strip()
+    writer = machine.guest(0, *guest_command(folder, 0, WRITER), kernel=kernel)
+    lines = []
+    reader = threading.Thread(target=lambda: lines.extend(iter(writer.stdout.readline, "")), daemon=True)
+    reader.start()
+    kept = resident = None
+    for i in range(times):
+        victim = machine.guest(1, *guest_command(folder, 1, KILLED), kernel=kernel)
+        # Soon after the first write, later, and much later; the counters begin with the guest.
+        goal = (10, 100, 300)[i % 3]
+        end = time.monotonic() + PATIENCE
+        while machine.counters(1).get("RxRoce", 0) < goal and time.monotonic() < end and victim.poll() is None and writer.poll() is None:
+            time.sleep(0.1)
+        if victim.poll() is not None or writer.poll() is not None or time.monotonic() >= end:
+            end_group(victim)
+            raise Failure(f"before kill {i + 1} nobody writes: {''.join(lines)}\n{victim.stdout.read()}\n{machine.log.read_text()}")
+        end_group(victim)
+        machine.wait_until(1, lambda figures: not figures["running"], "the machine does not see that its guest is gone")
+        while len(lines) <= i and time.monotonic() < end:
+            time.sleep(0.1)
+        if len(lines) != i + 1 or not lines[i].startswith("well: "):
+            raise Failure(f"after kill {i + 1}: {''.join(lines)}\n{machine.log.read_text()}")
+        now = machine.kept()
+        kept = kept or now
+        resident = resident or machine.resident()
+        if now != kept or now[1] != kept[1]:
+            raise Failure(f"after kill {i + 1} the machine keeps {now}, not {kept}")
+    grown = machine.resident() - resident
+    if grown > MOST_GROWTH:
+        raise Failure(f"the machine's own memory has grown by {grown:.1f} MiB")
+    end_group(writer)
+    reader.join()
+    machine.end_well()
+    print("".join(lines) + f"killed {times} times: the machine keeps {kept}, its memory has grown by {grown:.1f} MiB", flush=True)
 
 
 def run(rnic, folder, nic, arguments):
@@ -290,9 +329,10 @@ def run(rnic, folder, nic, arguments):
     client = PROGRAMS + TCP_CLIENT + "until_there rping -c -a 10.0.0.1 -V -C 10 -S 4000\nuntil_there ucmatose -s 10.0.0.1\nuntil_there ib_write_bw -R -x 1 -n 100 10.0.0.1\n"
     parts = {
         "programs": lambda: guests(rnic, folder, nic, LONG_PROGRAMS + "quiet_kernel\n"),
+        "iperf": lambda: guests(rnic, folder, nic, IPERF_SERVER, IPERF_CLIENT),
         "nvme": lambda: guests(rnic, folder, nic, NVME_TARGET, NVME_HOST),
         "rdma_core": lambda: guests(rnic, folder, nic, RDMA_CORE + "quiet_kernel\n", patience=1000),
-        "unload": lambda: guests(rnic, folder, nic, UNLOAD.replace("{times}", str(arguments.unloads)) + RESET + "rping -s -a 10.0.0.1 -p 9 -C 1 >/dev/null\n", BESIDE_UNLOAD,
+        "unload": lambda: guests(rnic, folder, nic, UNLOAD.replace("{times}", str(arguments.unloads)) + RESET + "busybox nc -l -p 5000 </dev/null\n", BESIDE_UNLOAD,
                                 patience=300 + 30 * arguments.unloads),
         "kill": lambda: killed(rnic, folder, nic, arguments.kills),
     }
@@ -311,7 +351,7 @@ def main():
     parser.add_argument("--long", action="store_true")
     parser.add_argument("--unloads", type=int, default=10)
     parser.add_argument("--kills", type=int, default=3)
-    parser.add_argument("--only", choices=["programs", "nvme", "rdma_core", "unload", "kill"])
+    parser.add_argument("--only", choices=PARTS)
     parser.add_argument("--nic", default="rtl")
     arguments = parser.parse_args()
     rnic, folder = (pathlib.Path(path).resolve() for path in (arguments.rnic, arguments.folder))

@@ -30,6 +30,8 @@ ip neigh replace 10.0.0.9 lladdr 02:00:00:00:00:01 nud permanent dev $(ls /sys/b
 python3 -c '
 import socket, time
 sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+SO_SNDBUFFORCE = 32
+sender.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, 1 << 22)
 for i in range(%d):
     sender.sendto(bytes(1000), ("10.0.0.9", 9))
     time.sleep(%g)
@@ -88,25 +90,32 @@ def run(rnic, nic, built, changes, late, work, plant):
         place = pathlib.Path(name)
         build(place / "tree", place / "built", built, changes)
         machine = Machine(rnic, place, "--guest", "0", "--nic", nic, *(["--late-entries"] if late else []))
-        kernel = (built / "version").read_text().strip()
-        guest = machine.guest(0, str(ROOT / "driver/linux/guest.sh"), str(place / "built"), "0", "bash", "-c", SHELL + work, kernel=kernel)
-        if plant is None:
-            text = outcome(guest)
-            figures = machine.figures(0)["ownership"]
-            machine.end()
-            return machine.told(), text, figures
-        end = time.monotonic() + PATIENCE
-        while not machine.told() and guest.poll() is None and time.monotonic() < end:
-            time.sleep(0.1)
-        time.sleep(0.2)
-        if guest.poll() is None:
-            os.killpg(guest.pid, signal.SIGKILL)
-        text, _ = guest.communicate()
-        if guest.returncode == SKIP:
-            print(text)
-            sys.exit(SKIP)
+        try:
+            return watch(machine, built, place, work, plant)
+        finally:
+            machine.give_up()
+
+
+def watch(machine, built, place, work, plant):
+    kernel = (built / "version").read_text().strip()
+    guest = machine.guest(0, str(ROOT / "driver/linux/guest.sh"), str(place / "built"), "0", "bash", "-c", SHELL + work, kernel=kernel)
+    if plant is None:
+        text = outcome(guest)
+        figures = machine.figures(0)["ownership"]
         machine.end()
-        return machine.told(), text, None
+        return machine.told(), text, figures
+    end = time.monotonic() + PATIENCE
+    while not machine.told() and guest.poll() is None and time.monotonic() < end:
+        time.sleep(0.1)
+    time.sleep(0.2)
+    if guest.poll() is None:
+        os.killpg(guest.pid, signal.SIGKILL)
+    text, _ = guest.communicate()
+    if guest.returncode == SKIP:
+        print(text)
+        sys.exit(SKIP)
+    machine.end()
+    return machine.told(), text, None
 
 
 def check_clean(rnic, nic, built, barriers, works):
