@@ -27,7 +27,7 @@ PROGRAMS = [
     ("ibv_rc_pingpong -c -g 1 -n 20", "ibv_rc_pingpong -c -g 1 -n 20 {to}", 18515),
     ("ibv_rc_pingpong -c -g 1 -n 10 -e -s 20000", "ibv_rc_pingpong -c -g 1 -n 10 -e -s 20000 {to}", 18515),
     ("ibv_ud_pingpong -c -g 1 -n 10 -s 1024", "ibv_ud_pingpong -c -g 1 -n 10 -s 1024 {to}", 18515),
-    ("ib_write_bw -x 1 -n 20 -s 65536", "ib_write_bw -x 1 -n 20 -s 65536 {to}", 18515),
+    ("ib_write_bw -x 1 -n 20 -s 16384", "ib_write_bw -x 1 -n 20 -s 16384 {to}", 18515),
     ("ib_send_bw -x 1 -n 20 -s 4096", "ib_send_bw -x 1 -n 20 -s 4096 {to}", 18515),
     ("rping -s -C 10 -v -V -a 0.0.0.0", "rping -c -C 10 -v -V -a {to}", "cm"),
     ("ucmatose -C 10 -S 1000", "ucmatose -s {to} -C 10 -S 1000", "cm"),
@@ -43,7 +43,9 @@ def script():
     return SERVE + ping + clients + servers + "quiet_kernel\n"
 
 
-def do_order(peer, command, port=0):
+def do_order(peer, ours, command, port=0):
+    if ours.poll() is not None:
+        raise Failure(f"the guest with the NIC ends before Soft-RoCE has done {command}")
     peer.start(command, port, 200)
     code, output = peer.finish()
     if code != 0:
@@ -66,10 +68,10 @@ def run(rnic, folder, soft_roce, nic):
             peer = interop.boot(soft_roce, work)
             ours = machine.guest(0, *guest_command(folder, 0, script()), kernel=(folder / "version").read_text().strip())
             for server, _, port in PROGRAMS:
-                do_order(peer, server, port)
-            do_order(peer, until_well(f"ping -c 3 {OURS}"))
+                do_order(peer, ours, server, port)
+            do_order(peer, ours, until_well(f"ping -c 3 {OURS}"))
             for _, client, _ in PROGRAMS:
-                do_order(peer, until_well(client.format(to=OURS)))
+                do_order(peer, ours, until_well(client.format(to=OURS)))
             print(outcome(ours, PATIENCE), flush=True)
             machine.end_well()
         except interop.Failure as failure:
