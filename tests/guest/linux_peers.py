@@ -44,17 +44,15 @@ def script():
 
 
 def do_order(peer, ours, command, port=0):
+    """With a port it serves; without one it asks until somebody is there."""
     if ours.poll() is not None:
         raise Failure(f"the guest with the NIC ends before Soft-RoCE has done {command}")
-    peer.start(command, port, 200)
+    again = f"sh -c 'for try in $(seq 20); do {command} && exit; sleep 2; done; exit 1'"
+    peer.start(command if port else again, port, 200)
     code, output = peer.finish()
     if code != 0:
         raise Failure(f"Soft-RoCE: {command}: exit code {code}\n{output}")
     print(f"Soft-RoCE: {command}: well", flush=True)
-
-
-def until_well(command):
-    return f"sh -c 'for try in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do {command} && exit; sleep 2; done; exit 1'"
 
 
 def run(rnic, folder, soft_roce, nic):
@@ -69,9 +67,9 @@ def run(rnic, folder, soft_roce, nic):
             ours = machine.guest(0, *guest_command(folder, 0, script()), kernel=(folder / "version").read_text().strip())
             for server, _, port in PROGRAMS:
                 do_order(peer, ours, server, port)
-            do_order(peer, ours, until_well(f"ping -c 3 {OURS}"))
+            do_order(peer, ours, f"ping -c 3 {OURS}")
             for _, client, _ in PROGRAMS:
-                do_order(peer, ours, until_well(client.format(to=OURS)))
+                do_order(peer, ours, client.format(to=OURS))
             print(outcome(ours, PATIENCE), flush=True)
             machine.end_well()
         except interop.Failure as failure:
