@@ -382,7 +382,9 @@ TEST_CASE("a slot that is written while it is the device's is named") {
     pair.do_command();
     pair.send_wqe(0);
     pair.at(kSends)[40] ^= 1;
+    const auto before = pair.checker.figures().slots;
     pair.ring_sends(1);
+    CHECK(pair.checker.figures().slots == before + 1);
     pair.read(kSends, 64);
     pair.sent(0);
     CHECK(pair.broken().empty());
@@ -564,6 +566,17 @@ TEST_CASE("a doorbell of what has been asked for and not been answered is named"
   CHECK(pair.broken().empty());
   // A process may ring what it had: nobody listens.
   pair.ring_cq(1);
+  CHECK(pair.broken().empty());
+}
+
+TEST_CASE("what the device refuses to make is not there") {
+  Pair pair;
+  pair.begin_admin();
+  pair.command(hw::AdminOpcode::kCreateQp, kQpn, [](auto body) { Pair::qp(false).encode(body); });
+  pair.read_command();
+  pair.answer(hw::AdminStatus::kBadParameter);
+  pair.ring_sends(1);
+  CHECK(pair.checker.figures().slots == 1);  // the command
   CHECK(pair.broken().empty());
 }
 
