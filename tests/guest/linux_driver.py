@@ -194,8 +194,8 @@ while :; do
 done
 """
 KILLED = r"""
-while :; do ib_write_bw -x 1 -n 10000000 -s 4096; done >/dev/null 2>&1 &
-while :; do pair ibv_rc_pingpong -p 20000 -c -g 1 -n 20; done
+busybox ping 10.0.0.1 >/dev/null &
+while :; do ib_write_bw -x 1 -n 10000000 -s 4096 || true; done >/dev/null 2>&1
 """
 # A target of NVMe over fabrics with a file behind it.
 NVME_TARGET = r"""
@@ -275,9 +275,14 @@ def guests(rnic, folder, nic, *scripts, patience=PATIENCE):
         machine = Machine(rnic, pathlib.Path(work), *hosts, "--nic", nic)
         try:
             kernel = (folder / "version").read_text().strip()
+            machine.all_figures()  # who answers has begun with all that it has
+            before = machine.kept()
             running = [machine.guest(number, *guest_command(folder, number, script), kernel=kernel) for number, script in enumerate(scripts)]
             for number, guest in enumerate(running):
                 print(f"guest {number}:\n{outcome(guest, patience)}", flush=True)
+                machine.wait_until(number, lambda figures: not figures["running"], "the machine does not see that its guest is gone")
+            if machine.kept() != before:
+                raise Failure(f"the machine keeps {machine.kept()}, not {before} as before its guests came")
             machine.end_well()
         finally:
             machine.give_up()
@@ -308,7 +313,7 @@ def kill_in_turn(machine, folder, times):
     kept = resident = None
     for i in range(times):
         victim = machine.guest(1, *guest_command(folder, 1, KILLED), kernel=kernel)
-        # Soon after the first write, later, and much later; the counters begin with the guest.
+        # Soon after the first write, later, and much later; the counters begin with the guest, and nobody but the writer sends RoCEv2.
         goal = (10, 100, 300)[i % 3]
         end = time.monotonic() + PATIENCE
         while machine.counters(1).get("RxRoce", 0) < goal and time.monotonic() < end and victim.poll() is None and writer.poll() is None:
