@@ -45,7 +45,7 @@ WORK = {
     "flood": FRAMES % (3000, 0),
     "reset": "echo 1 >$(ls -d /sys/bus/pci/drivers/rnic_ib/0000*)/reset\nsleep 1\n",
     "nvme": NVME,
-    "verbs": "pair ibv_rc_pingpong -c -g 1 -n 20\npair ibv_srq_pingpong -c -g 1 -n 10 -q 4\n",
+    "verbs": "pair ibv_rc_pingpong -c -g 1 -n 20\npair ibv_srq_pingpong -c -g 1 -n 10 -q 4\npair ibv_rc_pingpong -c -g 1 -n 40 -r 8\n",
 }
 
 
