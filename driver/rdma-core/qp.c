@@ -45,22 +45,28 @@ struct ibv_qp *rnic_create_qp_ex(struct ibv_context *ibv_context,
 	struct urnic_create_qp_resp response = {};
 	struct urnic_create_qp command = {};
 	struct rnic_qp *qp = calloc(1, sizeof(*qp));
+	uint32_t comp_mask = attr->comp_mask;
 	int err;
 
 	if (!qp)
 		return NULL;
 	err = EOPNOTSUPP;
-	if (attr->comp_mask & ~(IBV_QP_INIT_ATTR_PD |
-				IBV_QP_INIT_ATTR_SEND_OPS_FLAGS))
+	if (comp_mask & ~(IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS |
+			  IBV_QP_INIT_ATTR_SEND_OPS_FLAGS))
+		goto free;
+	/* There are none, but a program may say so. */
+	if (comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS && attr->create_flags)
 		goto free;
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) {
 		err = rnic_set_wr_ops(qp, attr->send_ops_flags);
 		if (err)
 			goto free;
 	}
+	attr->comp_mask &= ~IBV_QP_INIT_ATTR_CREATE_FLAGS;
 	err = ibv_cmd_create_qp_ex(ibv_context, &qp->verbs_qp, attr,
 				   &command.ibv_cmd, sizeof(command),
 				   &response.ibv_resp, sizeof(response));
+	attr->comp_mask = comp_mask;
 	if (err)
 		goto free;
 	qp->signal_all = attr->sq_sig_all;

@@ -9,11 +9,15 @@
 namespace rnic::testbench {
 
 GuestHost::GuestHost(Host& host, Poller& poller, CallThreads& calls, Log log)
-    : host_(host), poller_(poller), log_(std::move(log)), nic_(host, calls) {
+    : host_(host),
+      poller_(poller),
+      log_(std::move(log)),
+      nic_(host, calls, [this](const std::string& line) { this->log(line); }) {
   host_.root_complex().distrust_driver();
   host_.root_complex().set_memory_handler({});
   host_.iommu().set_fault_handler([this](const model::Iommu::Fault& fault) { tell_fault(fault); });
   host_.root_complex().set_interrupt_handler([this](std::uint64_t address, std::uint32_t data) {
+    nic_.checker().barrier();
     if (link_ == nullptr) return;
     try {
       link_->interrupt(address, data);
@@ -53,6 +57,7 @@ void GuestHost::accept_device() {
     }
     ++guests_;
     fault_told_ = false;
+    nic_.checker().begin();
     link_ = std::make_shared<GuestLink>(std::move(peer->socket), nic_);
     link_watch_ = poller_.add(link_->descriptor(), [] {});
     log("a guest has come");

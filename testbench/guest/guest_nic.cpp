@@ -24,8 +24,20 @@ model::HostRequest tlp_of(model::TlpKind kind, std::uint64_t offset, std::size_t
 
 }  // namespace
 
-GuestNic::GuestNic(Host& host, CallThreads& calls)
-    : host_(host), calls_(calls), config_(describe_nic(host.root_complex().options().config)) {}
+GuestNic::GuestNic(Host& host, CallThreads& calls, OwnershipChecker::Tell tell)
+    : host_(host),
+      calls_(calls),
+      config_(describe_nic(host.root_complex().options().config)),
+      checker_(host.iommu(), std::move(tell)) {
+  host_.root_complex().request_taps().add(this,
+                                          [this](const model::HostRequest& request) { checker_.request(request); });
+  host_.root_complex().set_memory_witness(&checker_);
+}
+
+GuestNic::~GuestNic() {
+  host_.root_complex().set_memory_witness(nullptr);
+  host_.root_complex().request_taps().remove(this);
+}
 
 void GuestNic::power_on() {
   config_.reset();
@@ -36,6 +48,7 @@ void GuestNic::power_on() {
 void GuestNic::reset_nic() {
   host_.nic().reset();
   host_.root_complex().reset_function();
+  checker_.reset();
 }
 
 void GuestNic::apply() {
@@ -78,7 +91,11 @@ void GuestNic::write(std::uint64_t address, std::uint64_t value, std::size_t byt
 void GuestNic::read(std::uint64_t address, std::size_t bytes, std::function<void(std::uint64_t)> done) {
   const auto offset = offset_of(address, bytes);
   if (!offset) return done(kOnes);
-  calls_.run([this, offset = *offset, bytes, done = std::move(done)] { done(request(offset, bytes).value_or(kOnes)); });
+  calls_.run([this, offset = *offset, bytes, done = std::move(done)] {
+    const auto value = request(offset, bytes);
+    checker_.barrier();
+    done(value.value_or(kOnes));
+  });
 }
 
 /// Nothing: no completion, or one with an error.
@@ -93,7 +110,10 @@ std::optional<std::uint64_t> GuestNic::request(std::uint64_t offset, std::size_t
   return value;
 }
 
-void GuestNic::set_memory(const std::vector<model::Iommu::Window>& windows) { host_.iommu().set_windows(windows); }
+void GuestNic::set_memory(const std::vector<model::Iommu::Window>& windows) {
+  checker_.memory_changes();
+  host_.iommu().set_windows(windows);
+}
 
 std::optional<std::uint64_t> GuestNic::counter(hw::Counter counter) {
   constexpr std::size_t kBytes = 8;

@@ -9,6 +9,7 @@
 #include "driver/generated/host_interface.hpp"
 #include "model/config_space.hpp"
 #include "testbench/guest/guest_function.hpp"
+#include "testbench/guest/ownership_checker.hpp"
 #include "testbench/host.hpp"
 #include "testbench/server/call_threads.hpp"
 
@@ -21,8 +22,12 @@ namespace rnic::testbench {
 /// writes go nowhere, and both are counted.
 class GuestNic : public GuestFunction {
  public:
-  /// Both outlive it. The NIC sees the configuration space from `power_on` on.
-  GuestNic(Host& host, CallThreads& calls);
+  /// Both outlive it. The NIC sees the configuration space from `power_on` on. `tell` gets a line when the driver
+  /// breaks a rule for the first time.
+  GuestNic(Host& host, CallThreads& calls, OwnershipChecker::Tell tell);
+  GuestNic(const GuestNic&) = delete;
+  GuestNic& operator=(const GuestNic&) = delete;
+  ~GuestNic() override;
 
   /// As a machine begins, or ends: nothing is left of the guest before.
   void power_on();
@@ -34,6 +39,8 @@ class GuestNic : public GuestFunction {
   void read(std::uint64_t address, std::size_t bytes, std::function<void(std::uint64_t)> done) override;
   void set_memory(const std::vector<model::Iommu::Window>& windows) override;
   void reset() override { power_on(); }
+
+  [[nodiscard]] OwnershipChecker& checker() { return checker_; }
 
   /// An event counter of the NIC, on a thread of simulated time. Nothing: it does not answer.
   [[nodiscard]] std::optional<std::uint64_t> counter(hw::Counter counter);
@@ -52,6 +59,7 @@ class GuestNic : public GuestFunction {
   Host& host_;
   CallThreads& calls_;
   model::ConfigSpace config_;
+  OwnershipChecker checker_;
   std::uint64_t unsupported_ = 0;
 };
 

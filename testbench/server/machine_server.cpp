@@ -37,6 +37,7 @@ MachineServer::MachineServer(World& world, MachineServerOptions options, std::fu
   for (std::size_t i = 0; i < world.hosts(); ++i) {
     if (options_.guests.contains(i)) {
       guests_.push_back(std::make_unique<GuestHost>(world.host(i), poller_, calls_, log_));
+      guests_.back()->nic().checker().set_late_entries(options_.late_entries);
       continue;
     }
     if (!options_.sockets.empty()) networks_.push_back(std::make_unique<HostNetwork>(world.plug(i)));

@@ -29,6 +29,7 @@ struct MachineServerOptions {
   std::vector<std::vector<kmd::Gid>> gids;  ///< Of each host, beside its link-local one
   ProcessQuota quota{};                     ///< Of each process on a host
   std::set<std::size_t> guests;             ///< Hosts that are guests' (docs/guest.md), by number
+  bool late_entries = false;                ///< Guests see an entry's phase before the rest of it
   std::uint64_t mtu{};                      ///< Of every port, bytes; 0: what its device can
   bool paused = false;                      ///< Time stands still until the first pause()
   EventLogWriter* log = nullptr;            ///< Hears all that comes from outside, if it is there; outlives the server

@@ -101,11 +101,23 @@ Json counters_json(const Count& count) {
   return counts_json(counts, hw::kCounterNames);
 }
 
+Json ownership_json(const OwnershipFigures& figures) {
+  Json json{{"doorbells", figures.doorbells},
+            {"slots", figures.slots},
+            {"entries", figures.entries},
+            {"broken", Json::object()}};
+  for (std::size_t i = 0; i < figures.broken.size(); ++i) {
+    if (figures.broken.at(i) != 0) json["broken"][std::string(kOwnershipRules.at(i).name)] = figures.broken.at(i);
+  }
+  return json;
+}
+
 Json guest_json(GuestHost& host, bool counters) {
   Json guest{{"running", host.figures() != nullptr}, {"guests", host.guests()}};
   const auto& root = host.host().root_complex().statistics();
   guest["unsupported_accesses"] = host.nic().unsupported();
   guest["dma_faults"] = root.dropped_writes + root.unsupported_reads;
+  guest["ownership"] = ownership_json(host.nic().checker().figures());
   if (const GuestFigures* const figures = host.figures()) {
     guest["memory_bytes"] = figures->memory_bytes;
     guest["config_accesses"] = figures->config_accesses;

@@ -30,6 +30,7 @@ struct ServeArguments {
   std::string log;
   bool paused = false;
   bool quiet = false;
+  bool late_entries = false;
   int ready = -1;
 };
 
@@ -131,6 +132,7 @@ int run_serve_command(ServeArguments& arguments) {
   MachineServerOptions options = arguments.machine.server_options(world.hosts());
   options.folder = arguments.folder;
   options.paused = arguments.paused;
+  options.late_entries = arguments.late_entries;
   options.log = log.get();
   MachineServer server(world, std::move(options),
                        [](const std::string& line) { fmt::print(stderr, "rnic: {}\n", line); });
@@ -160,6 +162,9 @@ void add_serve_command(CLI::App& tool, std::function<int()>& action) {
       ->capture_default_str();
   command->add_option("--guest", arguments->machine.guests,
                       "Number of a host whose processor and memory are a guest's (rnic linux); may be given again");
+  command->add_flag(
+      "--late-entries", arguments->late_entries,
+      "A guest sees the phase of an entry before the rest of it, until it reads a register (docs/guest.md)");
   command->add_flag("--pause", arguments->paused, "Time stands still until SIGUSR1 comes, which stops it again, too");
   command->add_flag("--quiet", arguments->quiet, "No status line on a terminal");
   command->add_option("--ready-fd", arguments->ready, "Descriptor to write a line to when processes can come");

@@ -39,6 +39,8 @@ void print_guest(const Json& guest) {
   fmt::print("  a guest with {:.0f} MiB: {} reads and {} writes of registers, {} interrupts\n",
              guest.at("memory_bytes").get<double>() / kMiB, guest.at("reads").get<std::uint64_t>(),
              guest.at("writes").get<std::uint64_t>(), guest.at("interrupts").get<std::uint64_t>());
+  for (const auto& [rule, times] : guest.at("ownership").at("broken").items())
+    fmt::print("  its driver has broken {} {} times\n", rule, times.get<std::uint64_t>());
 }
 
 void print_processes(const Json& answer) {

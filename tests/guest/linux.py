@@ -8,6 +8,7 @@ middle of it (N times, 20), while the machine goes on, and is to keep nothing of
 something is missing that is needed.
 """
 import argparse
+import collections
 import json
 import os
 import pathlib
@@ -27,7 +28,7 @@ class Failure(Exception):
 
 class Machine:
     def __init__(self, rnic, folder, *arguments):
-        self.rnic, self.folder, self.log = rnic, folder, folder / "log"
+        self.rnic, self.folder, self.log, self.guests = rnic, folder, folder / "log", []
         ready, tell = os.pipe()
         with open(self.log, "w") as log:
             self.process = subprocess.Popen([rnic, "serve", "--dir", folder / "run", "--ready-fd", str(tell), *arguments],
@@ -39,17 +40,48 @@ class Machine:
 
     def guest(self, host, *command, kernel=None):
         which = ["--kernel", kernel] if kernel else []
-        return subprocess.Popen([self.rnic, "linux", "--dir", self.folder / "run", "--host", str(host), *which, "--", *command],
+        guest = subprocess.Popen([self.rnic, "linux", "--dir", self.folder / "run", "--host", str(host), *which, "--", *command],
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
+        self.guests.append(guest)
+        return guest
+
+    def give_up(self):
+        """Nothing of it runs any more."""
+        for guest in self.guests:
+            if guest.poll() is None:
+                os.killpg(guest.pid, signal.SIGKILL)
+        self.process.kill()
+
+    def all_figures(self):
+        asked = subprocess.run([self.rnic, "ps", "--json", "--dir", self.folder / "run"], stdout=subprocess.PIPE, text=True, check=True)
+        return json.loads(asked.stdout)["hosts"]
 
     def figures(self, host):
-        asked = subprocess.run([self.rnic, "ps", "--json", "--dir", self.folder / "run"], stdout=subprocess.PIPE, text=True, check=True)
-        return json.loads(asked.stdout)["hosts"][host]["guest"]
+        return self.all_figures()[host]["guest"]
+
+    def counters(self, host):
+        asked = subprocess.run([self.rnic, "stat", "--json", "--dir", self.folder / "run"], stdout=subprocess.PIPE, text=True, check=True)
+        return json.loads(asked.stdout)["hosts"][host]["counters"]
 
     def kept(self):
-        """Descriptors, and mappings of guests' memory, that it has."""
+        """What it has: descriptors by kind, and mappings of guests' memory."""
         own = pathlib.Path("/proc") / str(self.process.pid)
-        return len(list((own / "fd").iterdir())), (own / "maps").read_text().count("memory-backend-memfd")
+        kinds = collections.Counter()
+        for descriptor in (own / "fd").iterdir():
+            try:
+                kinds[os.readlink(descriptor).split("[")[0]] += 1
+            except FileNotFoundError:
+                pass  # of somebody who has just asked
+        return dict(kinds), (own / "maps").read_text().count("memory-backend-memfd")
+
+    def resident(self):
+        """MiB of memory that is its own alone."""
+        rollup = (pathlib.Path("/proc") / str(self.process.pid) / "smaps_rollup").read_text()
+        return sum(int(line.split()[1]) for line in rollup.splitlines() if line.startswith("Private_")) / 1024
+
+    def told(self):
+        """What it has said of drivers that break a rule."""
+        return [line for line in self.log.read_text().splitlines() if "the driver breaks" in line]
 
     def wait_until(self, host, condition, what):
         end = time.monotonic() + PATIENCE
@@ -64,10 +96,17 @@ class Machine:
         if code != 0:
             raise Failure(f"the machine ended with {code}: " + self.log.read_text())
 
+    def end_well(self):
+        """And nothing is to be said of its guests' drivers."""
+        seen = [host["guest"]["ownership"] for host in self.all_figures() if "guest" in host]
+        self.end()
+        if self.told() or not all(one["entries"] and one["slots"] for one in seen):
+            raise Failure(f"the machine says of the drivers: {self.told()}, having seen {seen}")
 
-def outcome(guest):
+
+def outcome(guest, patience=PATIENCE):
     try:
-        text, _ = guest.communicate(timeout=PATIENCE)
+        text, _ = guest.communicate(timeout=patience)
     except subprocess.TimeoutExpired:
         os.killpg(guest.pid, signal.SIGKILL)
         text, _ = guest.communicate()

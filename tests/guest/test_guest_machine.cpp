@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <cstdint>
@@ -273,6 +274,66 @@ TEST_CASE("two guests on two hosts, and a guest beside a process's host") {
   const auto outcome = tool.run({"ps", "--dir", mixed.folder() + "/run"});
   CHECK_THAT(outcome.output, Catch::Contains("no process") && Catch::Contains("a guest with 1 MiB"));
   CHECK(mixed.end(SIGTERM) == 0);
+}
+
+TEST_CASE("a rule that a guest's driver breaks is told on the machine's log, and by rnic ps") {
+  ServerProcess server({"--guest", "0"});
+  {
+    Guest guest(server);
+    guest.begin();
+    guest.begin_admin();
+    guest.query(1);
+    CHECK(guest.interrupts.line());
+    guest.interrupts.answer();
+    auto seen = guest_of(server).at("ownership");
+    CHECK(seen.at("slots") == 1);
+    CHECK(seen.at("entries") == 1);
+    CHECK(seen.at("broken").empty());
+    CHECK_THAT(log_of(server), !Catch::Contains("the driver breaks"));
+
+    guest.qemu.write(kBar + hw::reg::kAdminDoorbell, guest.posted + 2u, 8);
+    seen = guest_of(server).at("ownership");
+    CHECK(seen.at("broken") == nlohmann::json{{"ring-overrun", 1}});
+    CHECK_THAT(log_of(server),
+               Catch::Contains("host0: the driver breaks ring-overrun: the admin queue: 2 are posted and "
+                               "not done, of 1 slots; "));
+    test::Tool tool;
+    CHECK_THAT(tool.run({"ps", "--dir", server.folder() + "/run"}).output,
+               Catch::Contains("its driver has broken ring-overrun 1 times"));
+  }
+  wait_until_gone(server);
+  // The next guest begins anew.
+  Guest next(server);
+  next.begin();
+  next.begin_admin();
+  CHECK(guest_of(server).at("ownership").at("broken").empty());
+  CHECK(server.end(SIGTERM) == 0);
+}
+
+TEST_CASE(
+    "with late entries a guest sees the phase first, and the rest when it reads a register or an interrupt comes") {
+  ServerProcess server({"--guest", "0", "--late-entries"});
+  Guest guest(server);
+  guest.begin();
+  guest.begin_admin();
+  guest.qemu.write(kBar + hw::reg::kAdminConfig, hw::RegAdminConfig{.log_depth = 0}.word(), 8);  // without interrupts
+  guest.query(5);
+  for (unsigned looks = 0; guest.completion().phase != 1; ++looks) {
+    REQUIRE(looks < 10'000);
+    std::this_thread::sleep_for(1ms);
+  }
+  CHECK(guest.completion().command_id == 0);
+  CHECK(guest.qemu.read(kBar + hw::reg::kIdentity, 4) == hw::kDeviceMagic);
+  CHECK(guest.completion().command_id == 5);
+  CHECK(guest_of(server).at("ownership").at("broken").empty());
+
+  std::fill_n(guest.memory.data() + (kCompletions - kRam), 64, std::uint8_t{0});
+  guest.begin_admin();
+  guest.posted = 0;
+  guest.query(6);
+  CHECK(guest.interrupts.line());
+  CHECK(guest.completion().command_id == 6);
+  CHECK(server.end(SIGTERM) == 0);
 }
 
 TEST_CASE("a machine that has no such host, or an event log, has no guest") {
