@@ -1664,9 +1664,9 @@ struct MemOpRsp {
   bool operator==(const MemOpRsp&) const = default;
 };
 
-/// One packet to send. Followed on the piece stream by its payload (payload_length > 0). 863 bits.
+/// One packet to send. Followed on the piece stream by its payload (payload_length > 0). 864 bits.
 struct TxDesc {
-  static constexpr std::size_t kBits = 863;
+  static constexpr std::size_t kBits = 864;
   static constexpr std::size_t kBytes = 108;
   std::uint8_t qp{};  ///< QP index
   std::uint8_t responder{};  ///< 1: Read response or ACK; 0: request
@@ -1691,6 +1691,7 @@ struct TxDesc {
   std::uint32_t qkey{};  ///< DETH
   std::uint32_t source_qpn{};  ///< DETH
   std::array<std::uint8_t, 48> address{};  ///< UD: wqe_address
+  std::uint8_t ip_csum{};  ///< RawPacket: put checksums into the frame
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     bits::store<bits::Order::kLittle, 0>(to,
         bits::put<0, 8>(qp) |
@@ -1746,7 +1747,8 @@ struct TxDesc {
         bits::put<0, 31>(bits::load<bits::Order::kLittle, 4>(std::span(address)) >> 33) |
         bits::put<31, 33>(bits::load<bits::Order::kLittle, 5>(std::span(address))));
     bits::store<bits::Order::kLittle, 13>(to,
-        bits::put<0, 31>(bits::load<bits::Order::kLittle, 5>(std::span(address)) >> 33));
+        bits::put<0, 31>(bits::load<bits::Order::kLittle, 5>(std::span(address)) >> 33) |
+        bits::put<31, 1>(ip_csum));
   }
   static constexpr TxDesc decode(std::span<const std::uint8_t, kBytes> from) {
     const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
@@ -1792,6 +1794,7 @@ struct TxDesc {
     bits::store<bits::Order::kLittle, 3>(std::span(v.address), bits::get<31, 33>(word10) | bits::get<0, 31>(word11) << 33);
     bits::store<bits::Order::kLittle, 4>(std::span(v.address), bits::get<31, 33>(word11) | bits::get<0, 31>(word12) << 33);
     bits::store<bits::Order::kLittle, 5>(std::span(v.address), bits::get<31, 33>(word12) | bits::get<0, 31>(word13) << 33);
+    v.ip_csum = static_cast<std::uint8_t>(bits::get<31, 1>(word13));
     return v;
   }
   bool operator==(const TxDesc&) const = default;
@@ -1995,6 +1998,39 @@ struct FrameBeat {
     return v;
   }
   bool operator==(const FrameBeat&) const = default;
+};
+
+/// Checksums for an Ethernet frame (eth_checksum): which there are, in which 16-bit word of the frame each stands, and its value as it lies in the lanes. 45 bits.
+struct IpSums {
+  static constexpr std::size_t kBits = 45;
+  static constexpr std::size_t kBytes = 6;
+  std::uint8_t l3{};  ///< IPv4 header
+  std::uint8_t l3_word{};
+  std::uint16_t l3_value{};
+  std::uint8_t l4{};  ///< TCP or UDP
+  std::uint8_t l4_word{};
+  std::uint16_t l4_value{};
+  constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 1>(l3) |
+        bits::put<1, 5>(l3_word) |
+        bits::put<6, 16>(l3_value) |
+        bits::put<22, 1>(l4) |
+        bits::put<23, 6>(l4_word) |
+        bits::put<29, 16>(l4_value));
+  }
+  static constexpr IpSums decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    IpSums v;
+    v.l3 = static_cast<std::uint8_t>(bits::get<0, 1>(word0));
+    v.l3_word = static_cast<std::uint8_t>(bits::get<1, 5>(word0));
+    v.l3_value = static_cast<std::uint16_t>(bits::get<6, 16>(word0));
+    v.l4 = static_cast<std::uint8_t>(bits::get<22, 1>(word0));
+    v.l4_word = static_cast<std::uint8_t>(bits::get<23, 6>(word0));
+    v.l4_value = static_cast<std::uint16_t>(bits::get<29, 16>(word0));
+    return v;
+  }
+  bool operator==(const IpSums&) const = default;
 };
 
 /// Payload of a packet could not be fetched: the packet was dropped, and so is all that follows of that side of the QP until qp_reset. Or, with `sent`: a packet with `tell` has left. 54 bits.
@@ -2219,9 +2255,9 @@ struct Ethernet {
   bool operator==(const Ethernet&) const = default;
 };
 
-/// A packet with valid ICRC, or a raw frame, whose opcode is the reserved one of RawPacket: then dest_qpn and payload_length count, and the payload is all of the frame. Its payload_beats follow on the payload stream when payload_length > 0. The payload of a datagram starts with its GRH (GrhBytes). 739 bits.
+/// A packet with valid ICRC, or a raw frame, whose opcode is the reserved one of RawPacket: then dest_qpn and payload_length count, and the payload is all of the frame. Its payload_beats follow on the payload stream when payload_length > 0. The payload of a datagram starts with its GRH (GrhBytes). 741 bits.
 struct RxDesc {
-  static constexpr std::size_t kBits = 739;
+  static constexpr std::size_t kBits = 741;
   static constexpr std::size_t kBytes = 93;
   std::uint8_t opcode{};  ///< BTH opcode
   std::uint8_t solicited{};
@@ -2243,6 +2279,8 @@ struct RxDesc {
   std::uint8_t ipv6{};
   std::array<std::uint8_t, 16> source_ip{};
   std::array<std::uint8_t, 16> dest_ip{};
+  std::uint8_t l3_ok{};  ///< Raw frame: the IPv4 header checksum is right
+  std::uint8_t l4_ok{};  ///< Raw frame: the TCP or UDP checksum is right
   std::uint8_t parked{};  ///< A request that has waited in rx_park
   std::uint8_t multicast{};  ///< A datagram to QPN MulticastQpn, the group dest_ip and its MAC; behind rx_multicast: the copy of a QP that is attached to the group
   std::uint8_t vlan{};  ///< It had a VLAN tag
@@ -2293,10 +2331,12 @@ struct RxDesc {
         bits::put<16, 48>(bits::load<bits::Order::kLittle, 1>(std::span(dest_ip))));
     bits::store<bits::Order::kLittle, 11>(to,
         bits::put<0, 16>(bits::load<bits::Order::kLittle, 1>(std::span(dest_ip)) >> 48) |
-        bits::put<16, 1>(parked) |
-        bits::put<17, 1>(multicast) |
-        bits::put<18, 1>(vlan) |
-        bits::put<19, 16>(vlan_tci));
+        bits::put<16, 1>(l3_ok) |
+        bits::put<17, 1>(l4_ok) |
+        bits::put<18, 1>(parked) |
+        bits::put<19, 1>(multicast) |
+        bits::put<20, 1>(vlan) |
+        bits::put<21, 16>(vlan_tci));
   }
   static constexpr RxDesc decode(std::span<const std::uint8_t, kBytes> from) {
     const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
@@ -2334,18 +2374,20 @@ struct RxDesc {
     bits::store<bits::Order::kLittle, 1>(std::span(v.source_ip), bits::get<16, 48>(word8) | bits::get<0, 16>(word9) << 48);
     bits::store<bits::Order::kLittle, 0>(std::span(v.dest_ip), bits::get<16, 48>(word9) | bits::get<0, 16>(word10) << 48);
     bits::store<bits::Order::kLittle, 1>(std::span(v.dest_ip), bits::get<16, 48>(word10) | bits::get<0, 16>(word11) << 48);
-    v.parked = static_cast<std::uint8_t>(bits::get<16, 1>(word11));
-    v.multicast = static_cast<std::uint8_t>(bits::get<17, 1>(word11));
-    v.vlan = static_cast<std::uint8_t>(bits::get<18, 1>(word11));
-    v.vlan_tci = static_cast<std::uint16_t>(bits::get<19, 16>(word11));
+    v.l3_ok = static_cast<std::uint8_t>(bits::get<16, 1>(word11));
+    v.l4_ok = static_cast<std::uint8_t>(bits::get<17, 1>(word11));
+    v.parked = static_cast<std::uint8_t>(bits::get<18, 1>(word11));
+    v.multicast = static_cast<std::uint8_t>(bits::get<19, 1>(word11));
+    v.vlan = static_cast<std::uint8_t>(bits::get<20, 1>(word11));
+    v.vlan_tci = static_cast<std::uint16_t>(bits::get<21, 16>(word11));
     return v;
   }
   bool operator==(const RxDesc&) const = default;
 };
 
-/// A packet that the protocol checks have passed, in wire order: where its payload goes and what follows. 540 bits.
+/// A packet that the protocol checks have passed, in wire order: where its payload goes and what follows. 542 bits.
 struct RxPlan {
-  static constexpr std::size_t kBits = 540;
+  static constexpr std::size_t kBits = 542;
   static constexpr std::size_t kBytes = 68;
   std::uint8_t qp{};
   std::uint32_t qpn{};
@@ -2383,6 +2425,8 @@ struct RxPlan {
   std::uint32_t source_qpn{};  ///< ReceiveDone: a datagram
   std::uint8_t vlan{};  ///< ReceiveDone: a datagram that had a VLAN tag
   std::uint16_t vlan_tci{};  ///< Of the tag
+  std::uint8_t l3_ok{};  ///< ReceiveDone: a raw frame
+  std::uint8_t l4_ok{};  ///< ReceiveDone: a raw frame
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     bits::store<bits::Order::kLittle, 0>(to,
         bits::put<0, 8>(qp) |
@@ -2436,7 +2480,9 @@ struct RxPlan {
     bits::store<bits::Order::kLittle, 8>(to,
         bits::put<0, 11>(source_qpn >> 13) |
         bits::put<11, 1>(vlan) |
-        bits::put<12, 16>(vlan_tci));
+        bits::put<12, 16>(vlan_tci) |
+        bits::put<28, 1>(l3_ok) |
+        bits::put<29, 1>(l4_ok));
   }
   static constexpr RxPlan decode(std::span<const std::uint8_t, kBytes> from) {
     const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
@@ -2485,6 +2531,8 @@ struct RxPlan {
     v.source_qpn = static_cast<std::uint32_t>(bits::get<51, 13>(word7) | bits::get<0, 11>(word8) << 13);
     v.vlan = static_cast<std::uint8_t>(bits::get<11, 1>(word8));
     v.vlan_tci = static_cast<std::uint16_t>(bits::get<12, 16>(word8));
+    v.l3_ok = static_cast<std::uint8_t>(bits::get<28, 1>(word8));
+    v.l4_ok = static_cast<std::uint8_t>(bits::get<29, 1>(word8));
     return v;
   }
   bool operator==(const RxPlan&) const = default;
@@ -2545,9 +2593,9 @@ struct ScatterPiece {
   bool operator==(const ScatterPiece&) const = default;
 };
 
-/// A packet whose payload writes have been handed to PCIe, in wire order. A fault turns its action into Nak, or BadResponse for a Response. 470 bits.
+/// A packet whose payload writes have been handed to PCIe, in wire order. A fault turns its action into Nak, or BadResponse for a Response. 472 bits.
 struct RxDone {
-  static constexpr std::size_t kBits = 470;
+  static constexpr std::size_t kBits = 472;
   static constexpr std::size_t kBytes = 59;
   std::uint8_t qp{};
   std::uint32_t qpn{};
@@ -2586,6 +2634,8 @@ struct RxDone {
   std::uint32_t source_qpn{};
   std::uint8_t vlan{};
   std::uint16_t vlan_tci{};
+  std::uint8_t l3_ok{};
+  std::uint8_t l4_ok{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     bits::store<bits::Order::kLittle, 0>(to,
         bits::put<0, 8>(qp) |
@@ -2638,7 +2688,9 @@ struct RxDone {
     bits::store<bits::Order::kLittle, 7>(to,
         bits::put<0, 5>(source_qpn >> 19) |
         bits::put<5, 1>(vlan) |
-        bits::put<6, 16>(vlan_tci));
+        bits::put<6, 16>(vlan_tci) |
+        bits::put<22, 1>(l3_ok) |
+        bits::put<23, 1>(l4_ok));
   }
   static constexpr RxDone decode(std::span<const std::uint8_t, kBytes> from) {
     const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
@@ -2687,6 +2739,8 @@ struct RxDone {
     v.source_qpn = static_cast<std::uint32_t>(bits::get<45, 19>(word6) | bits::get<0, 5>(word7) << 19);
     v.vlan = static_cast<std::uint8_t>(bits::get<5, 1>(word7));
     v.vlan_tci = static_cast<std::uint16_t>(bits::get<6, 16>(word7));
+    v.l3_ok = static_cast<std::uint8_t>(bits::get<22, 1>(word7));
+    v.l4_ok = static_cast<std::uint8_t>(bits::get<23, 1>(word7));
     return v;
   }
   bool operator==(const RxDone&) const = default;
@@ -2914,9 +2968,9 @@ struct TimerEvent {
   bool operator==(const TimerEvent&) const = default;
 };
 
-/// A CQE to write; the CQ engine adds timestamp and phase. 198 bits.
+/// A CQE to write; the CQ engine adds timestamp and phase. 200 bits.
 struct CqeReq {
-  static constexpr std::size_t kBits = 198;
+  static constexpr std::size_t kBits = 200;
   static constexpr std::size_t kBytes = 25;
   std::uint8_t cqn{};
   std::uint8_t status{};  ///< CqeStatus
@@ -2935,6 +2989,8 @@ struct CqeReq {
   std::uint32_t source_qpn{};
   std::uint8_t vlan{};
   std::uint16_t vlan_tci{};
+  std::uint8_t l3_ok{};
+  std::uint8_t l4_ok{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     bits::store<bits::Order::kLittle, 0>(to,
         bits::put<0, 8>(cqn) |
@@ -2958,7 +3014,9 @@ struct CqeReq {
         bits::put<53, 1>(vlan) |
         bits::put<54, 10>(vlan_tci));
     bits::store<bits::Order::kLittle, 3>(to,
-        bits::put<0, 6>(vlan_tci >> 10));
+        bits::put<0, 6>(vlan_tci >> 10) |
+        bits::put<6, 1>(l3_ok) |
+        bits::put<7, 1>(l4_ok));
   }
   static constexpr CqeReq decode(std::span<const std::uint8_t, kBytes> from) {
     const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
@@ -2983,6 +3041,8 @@ struct CqeReq {
     v.source_qpn = static_cast<std::uint32_t>(bits::get<29, 24>(word2));
     v.vlan = static_cast<std::uint8_t>(bits::get<53, 1>(word2));
     v.vlan_tci = static_cast<std::uint16_t>(bits::get<54, 10>(word2) | bits::get<0, 6>(word3) << 10);
+    v.l3_ok = static_cast<std::uint8_t>(bits::get<6, 1>(word3));
+    v.l4_ok = static_cast<std::uint8_t>(bits::get<7, 1>(word3));
     return v;
   }
   bool operator==(const CqeReq&) const = default;

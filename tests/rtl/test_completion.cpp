@@ -807,6 +807,7 @@ TEST_CASE("completion: UC and UD are not answered, and give receives back (9.8.2
   d.source_qpn = 0xabcdef;
   d.vlan = 1;
   d.vlan_tci = 0x6abc;
+  d.l4_ok = 1;
   place(Action::kReceiveDone, first);
   auto seen = take(w, 3, 0x700103);
   REQUIRE(seen.receive.size() == 1);
@@ -815,6 +816,8 @@ TEST_CASE("completion: UC and UD are not answered, and give receives back (9.8.2
   CHECK(seen.receive[0].source_qpn == 0xabcdef);
   CHECK(seen.receive[0].vlan == 1);
   CHECK(seen.receive[0].vlan_tci == 0x6abc);
+  CHECK(seen.receive[0].l3_ok == 0);
+  CHECK(seen.receive[0].l4_ok == 1);
   CHECK(seen.receive[0].byte_count == 140);
   CHECK(r.rq_done == static_cast<std::uint16_t>(first + 1));
 

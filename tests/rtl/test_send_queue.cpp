@@ -1510,6 +1510,11 @@ TEST_CASE(
   for (const std::uint32_t bytes : {0u, 13u, 4097u, 8192u})
     kinds.push_back({QpType::kRawPacket, plain(WqeOpcode::kSend, {bytes}), CqeStatus::kLocLenErr});
   kinds.push_back({QpType::kRawPacket, plain(WqeOpcode::kSend, {4000, 97}), CqeStatus::kLocLenErr});
+  // Checksums are put into Ethernet frames alone.
+  auto summed = plain(WqeOpcode::kSend, {64});
+  summed.ip_csum = true;
+  for (const auto type : {QpType::kRc, QpType::kUc}) kinds.push_back({type, summed, CqeStatus::kLocQpOpErr});
+  kinds.push_back({QpType::kUd, datagram(summed), CqeStatus::kLocQpOpErr});
   World world(seed(13));
   int qp = 0;
   for (const auto& kind : kinds) {
