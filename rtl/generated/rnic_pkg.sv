@@ -1501,7 +1501,7 @@ package rnic_pkg;
   } multicast_op_t;
 
   /// Send side of a QP. state, qpn .. ack_timeout are set by the admin queue; the rest is dynamic.
-  localparam int unsigned SendCtxBits = 664;
+  localparam int unsigned SendCtxBits = 669;
   typedef struct packed {
     logic [23:0] lsn;  // Limit sequence number: SSN of the last request that may take a receive WQE
     logic credits;  // RC: the peer counts its receive WQEs: lsn holds
@@ -1524,8 +1524,9 @@ package rnic_pkg;
     logic [4:0] rd_outstanding;  // Reads whose data is not all placed
     logic [4:0] rd_head;  // Reads whose responses have all arrived; slot of the awaited one
     logic [4:0] rd_tail;  // Reads sent; slot rd_tail mod 16 is the next to fill
-    logic [3:0] fetch_gen;  // Number of the newest fetch; an older one that returns is dropped
-    logic fetching;  // A fetch is under way
+    logic [3:0] fetch_gen;  // Changes when the queue goes back or a fetch fails: what was asked for before is dropped when it comes
+    logic [3:0] ahead;  // WQEs that those of fetch_gen bring, behind those in the buffer
+    logic [1:0] fetching;  // Fetches under way, at most two
     logic [3:0] buf_count;  // WQEs in the buffer
     logic [15:0] buf_idx;  // First WQE in the WQE buffer
     logic [31:0] sge_off;  // Bytes of it used

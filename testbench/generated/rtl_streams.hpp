@@ -749,10 +749,10 @@ struct MulticastOp {
   bool operator==(const MulticastOp&) const = default;
 };
 
-/// Send side of a QP. state, qpn .. ack_timeout are set by the admin queue; the rest is dynamic. 664 bits.
+/// Send side of a QP. state, qpn .. ack_timeout are set by the admin queue; the rest is dynamic. 669 bits.
 struct SendCtx {
-  static constexpr std::size_t kBits = 664;
-  static constexpr std::size_t kBytes = 83;
+  static constexpr std::size_t kBits = 669;
+  static constexpr std::size_t kBytes = 84;
   std::uint8_t state{};  ///< QpState
   std::uint8_t in_use{};  ///< Created
   std::uint8_t qp_type{};  ///< QpType
@@ -786,8 +786,9 @@ struct SendCtx {
   std::uint32_t sge_off{};  ///< Bytes of it used
   std::uint16_t buf_idx{};  ///< First WQE in the WQE buffer
   std::uint8_t buf_count{};  ///< WQEs in the buffer
-  std::uint8_t fetching{};  ///< A fetch is under way
-  std::uint8_t fetch_gen{};  ///< Number of the newest fetch; an older one that returns is dropped
+  std::uint8_t fetching{};  ///< Fetches under way, at most two
+  std::uint8_t ahead{};  ///< WQEs that those of fetch_gen bring, behind those in the buffer
+  std::uint8_t fetch_gen{};  ///< Changes when the queue goes back or a fetch fails: what was asked for before is dropped when it comes
   std::uint8_t rd_tail{};  ///< Reads sent; slot rd_tail mod 16 is the next to fill
   std::uint8_t rd_head{};  ///< Reads whose responses have all arrived; slot of the awaited one
   std::uint8_t rd_outstanding{};  ///< Reads whose data is not all placed
@@ -858,34 +859,36 @@ struct SendCtx {
         bits::put<0, 18>(sge_off >> 14) |
         bits::put<18, 16>(buf_idx) |
         bits::put<34, 4>(buf_count) |
-        bits::put<38, 1>(fetching) |
-        bits::put<39, 4>(fetch_gen) |
-        bits::put<43, 5>(rd_tail) |
-        bits::put<48, 5>(rd_head) |
-        bits::put<53, 5>(rd_outstanding) |
-        bits::put<58, 6>(rd_off));
+        bits::put<38, 2>(fetching) |
+        bits::put<40, 4>(ahead) |
+        bits::put<44, 4>(fetch_gen) |
+        bits::put<48, 5>(rd_tail) |
+        bits::put<53, 5>(rd_head) |
+        bits::put<58, 5>(rd_outstanding) |
+        bits::put<63, 1>(rd_off));
     bits::store<bits::Order::kLittle, 8>(to,
-        bits::put<0, 26>(rd_off >> 6) |
-        bits::put<26, 1>(mem_busy) |
-        bits::put<27, 1>(mem_done) |
-        bits::put<28, 1>(fault) |
-        bits::put<29, 16>(fault_idx) |
-        bits::put<45, 8>(fault_status) |
-        bits::put<53, 8>(fault_syndrome) |
-        bits::put<61, 3>(silent_run));
+        bits::put<0, 31>(rd_off >> 1) |
+        bits::put<31, 1>(mem_busy) |
+        bits::put<32, 1>(mem_done) |
+        bits::put<33, 1>(fault) |
+        bits::put<34, 16>(fault_idx) |
+        bits::put<50, 8>(fault_status) |
+        bits::put<58, 6>(fault_syndrome));
     bits::store<bits::Order::kLittle, 9>(to,
-        bits::put<0, 5>(silent_run >> 3) |
-        bits::put<5, 3>(retry_left) |
-        bits::put<8, 3>(rnr_left) |
-        bits::put<11, 1>(rnr_wait) |
-        bits::put<12, 1>(recovering) |
-        bits::put<13, 24>(rec_psn) |
-        bits::put<37, 1>(sqd_notify) |
-        bits::put<38, 1>(stalled) |
-        bits::put<39, 24>(ssn) |
-        bits::put<63, 1>(credits));
+        bits::put<0, 2>(fault_syndrome >> 6) |
+        bits::put<2, 8>(silent_run) |
+        bits::put<10, 3>(retry_left) |
+        bits::put<13, 3>(rnr_left) |
+        bits::put<16, 1>(rnr_wait) |
+        bits::put<17, 1>(recovering) |
+        bits::put<18, 24>(rec_psn) |
+        bits::put<42, 1>(sqd_notify) |
+        bits::put<43, 1>(stalled) |
+        bits::put<44, 20>(ssn));
     bits::store<bits::Order::kLittle, 10>(to,
-        bits::put<0, 24>(lsn));
+        bits::put<0, 4>(ssn >> 20) |
+        bits::put<4, 1>(credits) |
+        bits::put<5, 24>(lsn));
   }
   static constexpr SendCtx decode(std::span<const std::uint8_t, kBytes> from) {
     const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
@@ -933,29 +936,30 @@ struct SendCtx {
     v.sge_off = static_cast<std::uint32_t>(bits::get<50, 14>(word6) | bits::get<0, 18>(word7) << 14);
     v.buf_idx = static_cast<std::uint16_t>(bits::get<18, 16>(word7));
     v.buf_count = static_cast<std::uint8_t>(bits::get<34, 4>(word7));
-    v.fetching = static_cast<std::uint8_t>(bits::get<38, 1>(word7));
-    v.fetch_gen = static_cast<std::uint8_t>(bits::get<39, 4>(word7));
-    v.rd_tail = static_cast<std::uint8_t>(bits::get<43, 5>(word7));
-    v.rd_head = static_cast<std::uint8_t>(bits::get<48, 5>(word7));
-    v.rd_outstanding = static_cast<std::uint8_t>(bits::get<53, 5>(word7));
-    v.rd_off = static_cast<std::uint32_t>(bits::get<58, 6>(word7) | bits::get<0, 26>(word8) << 6);
-    v.mem_busy = static_cast<std::uint8_t>(bits::get<26, 1>(word8));
-    v.mem_done = static_cast<std::uint8_t>(bits::get<27, 1>(word8));
-    v.fault = static_cast<std::uint8_t>(bits::get<28, 1>(word8));
-    v.fault_idx = static_cast<std::uint16_t>(bits::get<29, 16>(word8));
-    v.fault_status = static_cast<std::uint8_t>(bits::get<45, 8>(word8));
-    v.fault_syndrome = static_cast<std::uint8_t>(bits::get<53, 8>(word8));
-    v.silent_run = static_cast<std::uint8_t>(bits::get<61, 3>(word8) | bits::get<0, 5>(word9) << 3);
-    v.retry_left = static_cast<std::uint8_t>(bits::get<5, 3>(word9));
-    v.rnr_left = static_cast<std::uint8_t>(bits::get<8, 3>(word9));
-    v.rnr_wait = static_cast<std::uint8_t>(bits::get<11, 1>(word9));
-    v.recovering = static_cast<std::uint8_t>(bits::get<12, 1>(word9));
-    v.rec_psn = static_cast<std::uint32_t>(bits::get<13, 24>(word9));
-    v.sqd_notify = static_cast<std::uint8_t>(bits::get<37, 1>(word9));
-    v.stalled = static_cast<std::uint8_t>(bits::get<38, 1>(word9));
-    v.ssn = static_cast<std::uint32_t>(bits::get<39, 24>(word9));
-    v.credits = static_cast<std::uint8_t>(bits::get<63, 1>(word9));
-    v.lsn = static_cast<std::uint32_t>(bits::get<0, 24>(word10));
+    v.fetching = static_cast<std::uint8_t>(bits::get<38, 2>(word7));
+    v.ahead = static_cast<std::uint8_t>(bits::get<40, 4>(word7));
+    v.fetch_gen = static_cast<std::uint8_t>(bits::get<44, 4>(word7));
+    v.rd_tail = static_cast<std::uint8_t>(bits::get<48, 5>(word7));
+    v.rd_head = static_cast<std::uint8_t>(bits::get<53, 5>(word7));
+    v.rd_outstanding = static_cast<std::uint8_t>(bits::get<58, 5>(word7));
+    v.rd_off = static_cast<std::uint32_t>(bits::get<63, 1>(word7) | bits::get<0, 31>(word8) << 1);
+    v.mem_busy = static_cast<std::uint8_t>(bits::get<31, 1>(word8));
+    v.mem_done = static_cast<std::uint8_t>(bits::get<32, 1>(word8));
+    v.fault = static_cast<std::uint8_t>(bits::get<33, 1>(word8));
+    v.fault_idx = static_cast<std::uint16_t>(bits::get<34, 16>(word8));
+    v.fault_status = static_cast<std::uint8_t>(bits::get<50, 8>(word8));
+    v.fault_syndrome = static_cast<std::uint8_t>(bits::get<58, 6>(word8) | bits::get<0, 2>(word9) << 6);
+    v.silent_run = static_cast<std::uint8_t>(bits::get<2, 8>(word9));
+    v.retry_left = static_cast<std::uint8_t>(bits::get<10, 3>(word9));
+    v.rnr_left = static_cast<std::uint8_t>(bits::get<13, 3>(word9));
+    v.rnr_wait = static_cast<std::uint8_t>(bits::get<16, 1>(word9));
+    v.recovering = static_cast<std::uint8_t>(bits::get<17, 1>(word9));
+    v.rec_psn = static_cast<std::uint32_t>(bits::get<18, 24>(word9));
+    v.sqd_notify = static_cast<std::uint8_t>(bits::get<42, 1>(word9));
+    v.stalled = static_cast<std::uint8_t>(bits::get<43, 1>(word9));
+    v.ssn = static_cast<std::uint32_t>(bits::get<44, 20>(word9) | bits::get<0, 4>(word10) << 20);
+    v.credits = static_cast<std::uint8_t>(bits::get<4, 1>(word10));
+    v.lsn = static_cast<std::uint32_t>(bits::get<5, 24>(word10));
     return v;
   }
   bool operator==(const SendCtx&) const = default;

