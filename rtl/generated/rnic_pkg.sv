@@ -1526,7 +1526,7 @@ package rnic_pkg;
     logic [4:0] rd_tail;  // Reads sent; slot rd_tail mod 16 is the next to fill
     logic [3:0] fetch_gen;  // Changes when the queue goes back or a fetch fails: what was asked for before is dropped when it comes
     logic [3:0] ahead;  // WQEs that those of fetch_gen bring, behind those in the buffer
-    logic [1:0] fetching;  // Fetches under way, at most two
+    logic [1:0] fetching;  // Fetches under way: at most one, of a RawPacket QP two
     logic [3:0] buf_count;  // WQEs in the buffer
     logic [15:0] buf_idx;  // First WQE in the WQE buffer
     logic [31:0] sge_off;  // Bytes of it used

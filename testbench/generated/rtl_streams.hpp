@@ -786,7 +786,7 @@ struct SendCtx {
   std::uint32_t sge_off{};  ///< Bytes of it used
   std::uint16_t buf_idx{};  ///< First WQE in the WQE buffer
   std::uint8_t buf_count{};  ///< WQEs in the buffer
-  std::uint8_t fetching{};  ///< Fetches under way, at most two
+  std::uint8_t fetching{};  ///< Fetches under way: at most one, of a RawPacket QP two
   std::uint8_t ahead{};  ///< WQEs that those of fetch_gen bring, behind those in the buffer
   std::uint8_t fetch_gen{};  ///< Changes when the queue goes back or a fetch fails: what was asked for before is dropped when it comes
   std::uint8_t rd_tail{};  ///< Reads sent; slot rd_tail mod 16 is the next to fill

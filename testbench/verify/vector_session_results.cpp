@@ -114,8 +114,8 @@ bool VectorSession::take_completion(const VectorStep& step, std::size_t number, 
        (result.grh && result.source_qpn == sides_[1 - step.host].pairs.at(*expected.source_qp).core().qpn())) &&
       (!expected.tag || *expected.tag == result.vlan) &&
       (!expected.vlan || *expected.vlan == (result.vlan_tci & 0xfff)) &&
-      (!expected.sl || *expected.sl == result.vlan_tci >> 13) &&
-      (!expected.l3_ok || *expected.l3_ok == result.l3_ok) && (!expected.l4_ok || *expected.l4_ok == result.l4_ok);
+      (!expected.sl || *expected.sl == result.vlan_tci >> 13) && (!expected.l3_ok || *expected.l3_ok == result.l3_ok) &&
+      (!expected.l4_ok || *expected.l4_ok == result.l4_ok);
   if (!same) {
     const auto with = [](bool there, std::uint32_t value) {
       return there ? fmt::format(", immediate {:#x}", value) : std::string();

@@ -988,11 +988,21 @@ TEST_CASE("send_queue: WQEs that were on their way when recovery went back are d
 
 namespace {
 
-/// A queue of small WQEs whose next ones take long to come.
+Work small_frame(std::size_t bytes) {
+  auto work = inline_write(bytes);
+  work.opcode = WqeOpcode::kSend;
+  return work;
+}
+
+/// A queue of small frames whose next WQEs take long to come.
 std::vector<Packet> post_small(World& world, int qp, int count) {
   world.dma_latency_low = world.dma_latency_high = 400;
-  world.set_up(qp, [](rtl::SendCtx& ctx) { ctx.log_depth = 7, ctx.log_stride = 6; });
-  for (int i = 0; i < count; ++i) world.write_wqe(qp, inline_write(8 + static_cast<std::size_t>(i) % 16));
+  world.set_up(qp, [](rtl::SendCtx& ctx) {
+    ctx.log_depth = 7;
+    ctx.log_stride = 6;
+    ctx.qp_type = static_cast<std::uint8_t>(QpType::kRawPacket);
+  });
+  for (int i = 0; i < count; ++i) world.write_wqe(qp, small_frame(14 + static_cast<std::size_t>(i) % 16));
   const auto& expected = world.queues[qp].expected;
   std::vector<Packet> packets(expected.begin(), expected.end());
   world.ring(qp);
@@ -1047,21 +1057,22 @@ TEST_CASE("send_queue: of two fetches that were on their way when recovery went 
 TEST_CASE("send_queue: behind a fetch that failed the next one is not taken in its place", "[rtl]") {
   World world(seed(26));
   world.set_up(4, [](rtl::SendCtx& ctx) {
-    ctx.log_depth = 5;
+    ctx.log_depth = 7;
     ctx.log_stride = 6;
-    ctx.max_rd = 1;
+    ctx.qp_type = static_cast<std::uint8_t>(QpType::kRawPacket);
     ctx.pi = ctx.exec_idx = ctx.retire_idx = 0;
   });
   world.answer = false;
-  for (int i = 0; i < 4; ++i) world.write_wqe(4, plain(WqeOpcode::kRead, {8}));
+  constexpr int kWindow = hw::kSqWindow;
+  for (int i = 0; i < kWindow + 3; ++i) world.write_wqe(4, small_frame(40));
   world.ring(4);
-  world.bench.run(1000);
+  world.bench.run(10000);
   auto& queue = world.queues.at(4);
-  REQUIRE(world.context(4).buf_count == 3);  // they wait for the first Read
+  REQUIRE(world.context(4).buf_count == 3);  // they wait until one of the window retires
   world.dma_latency_low = world.dma_latency_high = 400;
-  world.bad_addresses.insert(queue.setup.sq_base / 64 + 4);
+  world.bad_addresses.insert(queue.setup.sq_base / 64 + kWindow + 3);
   for (const int count : {1, 2}) {
-    for (int i = 0; i < count; ++i) world.write_wqe(4, plain(WqeOpcode::kWrite, {64u + static_cast<unsigned>(i)}));
+    for (int i = 0; i < count; ++i) world.write_wqe(4, small_frame(30));
     world.ring(4);
     world.bench.run(100);
   }
@@ -1075,7 +1086,7 @@ TEST_CASE("send_queue: behind a fetch that failed the next one is not taken in i
   world.finish();
   CHECK(world.failures.empty());
   CHECK(world.context(4).exec_idx == queue.pi);
-  CHECK(queue.packets == 7);
+  CHECK(queue.packets == kWindow + 6);
 }
 
 // What the host has shortened since its first packets left is no WQE to go on with.

@@ -132,11 +132,10 @@ struct IpChecksums {
     if (one_in(25)) frame.resize(14 + below(frame.size() - 13));
     if (!one_in(4)) frame = inserted(std::move(frame));
     const IpChecksums found = of(frame);
-    // Of UDP: 0, and what would come out as 0.
+    // Of UDP none; and what comes out as 0, of TCP too.
     if (found.l4_at && one_in(6)) {
       put(frame, *found.l4_at, 0);
-      const std::size_t at = ip + header + 8;
-      if (at + 2 <= *found.l4_at + segment && at > *found.l4_at && at + 2 <= ip + header + segment) {
+      if (const std::size_t at = *found.l4_at + 2; at + 2 <= ip + header + segment) {
         put(frame, at, 0);
         put(frame, at, of(frame).l4 == 0xFFFF ? 0 : of(frame).l4);
       }
