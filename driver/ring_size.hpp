@@ -6,7 +6,8 @@
 
 namespace rnic {
 
-/// Data segments that a WQE of any queue has room for, however few are asked for (decisions 37).
+/// Data segments that a WQE of any queue has room for, however few are asked for (decisions 37); but those of the
+/// sends of RawPacket, which no process has.
 constexpr std::uint32_t kMinSegments = 4;
 
 /// Exponent of the smallest ring of `depth` slots; 0 for none or one.

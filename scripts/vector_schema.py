@@ -162,7 +162,8 @@ def result():
         return {"anyOf": [of, either(of)]}
     return {"oneOf": [thing({"type": one_of(KINDS_OF_ND), **common, "status": status(ref("nd_status"))}, more),
                       thing({"type": one_of(KINDS), **common, "status": status({"anyOf": [ref("cqe_status"), {"const": "AnyError"}]})},
-                            {**more, "immediate": U32, "invalidated": NAME, "source_qp": QP, "tag": BOOLEAN, "vlan": VLAN, "sl": PRIORITY})]}
+                            {**more, "immediate": U32, "invalidated": NAME, "source_qp": QP, "tag": BOOLEAN, "vlan": VLAN, "sl": PRIORITY,
+                             "l3_ok": BOOLEAN, "l4_ok": BOOLEAN})]}
 
 
 def request(optional=(), **needed):
@@ -188,7 +189,7 @@ def steps():
     contents = [{"equals": ref("place")}, {"payload_of": thing({"psn": OFFSET}, {"qp": QP, "byte": U64})}, {"fill": one_of(FILLS)}]
     known = {
         "receive": ({"context": U64, "sge": request()[0]["sge"]}, {**qp, "flags": flags(["DEFER"]), **returns}),
-        "send": request({**sent, "immediate": U32, "invalidate": NAME}),
+        "send": request({**sent, "immediate": U32, "invalidate": NAME, "ip_csum": BOOLEAN}),
         "write": request({**sent, "immediate": U32}, remote=ref("place")),
         "read": request(sent, remote=ref("place")),
         "compare_swap": request(sent, remote=ref("place"), compare=U64, swap=U64),

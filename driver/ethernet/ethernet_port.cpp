@@ -73,7 +73,7 @@ Result<void> EthernetPort::post_receive(std::uint64_t number) {
   return qp_->post_receive({.id = number, .segments = {&whole, 1}});
 }
 
-Result<void> EthernetPort::send(std::span<const std::uint8_t> frame) {
+Result<void> EthernetPort::send(std::span<const std::uint8_t> frame, bool ip_csum) {
   if (frame.size() < kHeaderBytes || frame.size() > kMaxFrameBytes) return Error::kInvalidParameter;
   if (free_.empty()) return Error::kQueueFull;
   const std::uint64_t number = free_.back();
@@ -83,6 +83,7 @@ Result<void> EthernetPort::send(std::span<const std::uint8_t> frame) {
   request.opcode = hw::WqeOpcode::kSend;
   request.id = number;
   request.segments = {&data, 1};
+  request.ip_csum = ip_csum;
   if (auto posted = qp_->post_send(request); !posted) return posted;
   free_.pop_back();
   return {};
@@ -104,7 +105,8 @@ bool EthernetPort::poll() {
       }
       if (good) {
         ++counters_.received;
-        receiver_(std::span(buffers_[completion.id].bytes).first(completion.byte_count));
+        receiver_(std::span(buffers_[completion.id].bytes).first(completion.byte_count),
+                  {.l3_ok = completion.l3_ok, .l4_ok = completion.l4_ok});
       }
       static_cast<void>(post_receive(completion.id).ok());
     }

@@ -23,9 +23,14 @@ inline constexpr std::size_t kHeaderBytes = hw::kEthHeaderBytes, kMaxFrameBytes 
 /// A queue pair of type RawPacket with the memory for its frames. One thread at a time.
 class EthernetPort {
  public:
+  /// What the NIC vouches for of a frame that has come (host_interface.md, Ethernet).
+  struct Checksums {
+    bool l3_ok{};  ///< That of the IPv4 header is right
+    bool l4_ok{};  ///< That of the TCP or UDP segment is right
+  };
   /// Takes a frame that has come, from the destination address to the last byte before the frame check sequence; valid
   /// during the call.
-  using Receiver = std::function<void(std::span<const std::uint8_t> frame)>;
+  using Receiver = std::function<void(std::span<const std::uint8_t> frame, Checksums checksums)>;
 
   /// Errors: those of its parts. Receives frames for the port's own and the broadcast address. Lets time pass.
   /// `kernel` outlives it.
@@ -36,9 +41,9 @@ class EthernetPort {
 
   /// What it receives besides: frames to these groups, to all groups, all frames. `qpn` and `enable` are the port's.
   void receive_also(kmd::EthernetReceive what);
-  /// Sends a frame of kHeaderBytes to kMaxFrameBytes. Errors: kInvalidParameter (its length), kQueueFull (all buffers
-  /// are under way: poll), kDeviceFailed.
-  [[nodiscard]] Result<void> send(std::span<const std::uint8_t> frame);
+  /// Sends a frame of kHeaderBytes to kMaxFrameBytes. `ip_csum`: the NIC puts the checksums of IPv4, TCP and UDP into
+  /// it. Errors: kInvalidParameter (its length), kQueueFull (all buffers are under way: poll), kDeviceFailed.
+  [[nodiscard]] Result<void> send(std::span<const std::uint8_t> frame, bool ip_csum = false);
   /// Hands over what has come, and takes back the buffers of what has left. Returns whether there was anything.
   bool poll();
 

@@ -381,7 +381,7 @@ inline constexpr std::uint32_t kAdminCompletionBase = 0x90;  ///< DMA address of
 inline constexpr std::uint32_t kAdminConfig = 0x98;  ///< Size of both rings. Writing it resets the indexes and the phase (the first pass writes phase 1).
 inline constexpr std::uint32_t kAdminDoorbell = 0xa0;  ///< Producer index of the command ring.
 inline constexpr std::uint32_t kPortHeader = 0x100;  ///< Block header: port.
-inline constexpr std::uint32_t kPortMac = 0x108;  ///< Station address: source of sent frames; other unicast destinations are dropped.
+inline constexpr std::uint32_t kPortMac = 0x108;  ///< Station address: source of sent RoCEv2 packets, destination of those that are received. Frames that are not RoCEv2 come to it too, and to others as PortEthernet says.
 inline constexpr std::uint32_t kPortStatus = 0x110;  ///< State of the port.
 inline constexpr std::uint32_t kPortEthernet = 0x118;  ///< Who receives the frames that are not RoCEv2 (see Ethernet). Takes effect with the next frame. Reset value 0.
 inline constexpr std::uint32_t kPortGroups = 0x120;  ///< Ethernet group addresses whose frames are received: bit i for those whose hash is i. The hash is the upper six bits of the CRC-32 of IEEE 802.3 over the address, as a register that shifts to the left, begins with ones, and takes the low bit of each byte first; not complemented (ether_crc() >> 26 in Linux). Reset value 0.
@@ -1294,6 +1294,7 @@ struct WqeControl {
   std::uint8_t fence{};  ///< Start only when all earlier Reads and atomics have placed their data
   std::uint8_t solicited{};  ///< SEND, RDMA WRITE with immediate data: solicited event
   std::uint8_t inline_data{};  ///< Payload follows in place of data segments; FastRegister: the page list follows (see wqe_fast_register). Not for other memory operations
+  std::uint8_t ip_csum{};  ///< RawPacket: the NIC puts checksums into the frame (see Ethernet); LocQpOpErr on other QPs
   std::uint8_t reserved0{};
   std::uint16_t wqe_index{};  ///< Index of this WQE, modulo 2^16
   std::uint32_t qpn{};  ///< Queue pair
@@ -1307,7 +1308,8 @@ struct WqeControl {
         bits::put<9, 1>(fence) |
         bits::put<10, 1>(solicited) |
         bits::put<11, 1>(inline_data) |
-        bits::put<12, 4>(reserved0) |
+        bits::put<12, 1>(ip_csum) |
+        bits::put<13, 3>(reserved0) |
         bits::put<16, 16>(wqe_index) |
         bits::put<32, 24>(qpn) |
         bits::put<56, 8>(size));
@@ -1324,7 +1326,8 @@ struct WqeControl {
     v.fence = static_cast<std::uint8_t>(bits::get<9, 1>(word0));
     v.solicited = static_cast<std::uint8_t>(bits::get<10, 1>(word0));
     v.inline_data = static_cast<std::uint8_t>(bits::get<11, 1>(word0));
-    v.reserved0 = static_cast<std::uint8_t>(bits::get<12, 4>(word0));
+    v.ip_csum = static_cast<std::uint8_t>(bits::get<12, 1>(word0));
+    v.reserved0 = static_cast<std::uint8_t>(bits::get<13, 3>(word0));
     v.wqe_index = static_cast<std::uint16_t>(bits::get<16, 16>(word0));
     v.qpn = static_cast<std::uint32_t>(bits::get<32, 24>(word0));
     v.size = static_cast<std::uint8_t>(bits::get<56, 8>(word0));
@@ -1638,6 +1641,8 @@ struct Cqe {
   std::uint8_t with_imm{};  ///< `immediate` is immediate data
   std::uint8_t with_invalidate{};  ///< `immediate` is the key that the SEND invalidated
   std::uint8_t grh{};  ///< Datagram: the first 40 bytes of the buffer hold its IPv6 header, or 20 unused bytes and its IPv4 header (annex A17.4.5.1); byte_count has them too
+  std::uint8_t l3_ok{};  ///< Ethernet frame: the checksum of its IPv4 header is right (see Ethernet)
+  std::uint8_t l4_ok{};  ///< Ethernet frame: the checksum of its TCP or UDP segment is right (see Ethernet)
   std::uint8_t reserved0{};
   std::uint32_t byte_count{};  ///< Receive: bytes of the message. Send queue: bytes of the request
   std::uint32_t immediate{};  ///< Receive: see with_imm, with_invalidate
@@ -1666,7 +1671,9 @@ struct Cqe {
         bits::put<58, 1>(with_imm) |
         bits::put<59, 1>(with_invalidate) |
         bits::put<60, 1>(grh) |
-        bits::put<61, 3>(reserved0));
+        bits::put<61, 1>(l3_ok) |
+        bits::put<62, 1>(l4_ok) |
+        bits::put<63, 1>(reserved0));
     bits::store<bits::Order::kLittle, 1>(to,
         bits::put<0, 32>(byte_count) |
         bits::put<32, 32>(immediate));
@@ -1710,7 +1717,9 @@ struct Cqe {
     v.with_imm = static_cast<std::uint8_t>(bits::get<58, 1>(word0));
     v.with_invalidate = static_cast<std::uint8_t>(bits::get<59, 1>(word0));
     v.grh = static_cast<std::uint8_t>(bits::get<60, 1>(word0));
-    v.reserved0 = static_cast<std::uint8_t>(bits::get<61, 3>(word0));
+    v.l3_ok = static_cast<std::uint8_t>(bits::get<61, 1>(word0));
+    v.l4_ok = static_cast<std::uint8_t>(bits::get<62, 1>(word0));
+    v.reserved0 = static_cast<std::uint8_t>(bits::get<63, 1>(word0));
     v.byte_count = static_cast<std::uint32_t>(bits::get<0, 32>(word1));
     v.immediate = static_cast<std::uint32_t>(bits::get<32, 32>(word1));
     v.retired_index = static_cast<std::uint16_t>(bits::get<0, 16>(word2));

@@ -5,6 +5,12 @@
  * page, which is posted again.
  */
 #include <linux/dma-mapping.h>
+#include <linux/if_vlan.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/tcp.h>
+#include <linux/udp.h>
+#include <net/ip.h>
 #include <rdma/ib_verbs.h>
 
 #include "rnic.h"
@@ -231,6 +237,38 @@ static bool is_full(struct rnic_eth *eth)
 	return taken >= RNIC_ETH_DEPTH;
 }
 
+/*
+ * The device reads at most one VLAN tag and the IP header, and finds the
+ * checksum where the stack wants it.
+ */
+static bool finds_checksum(const struct sk_buff *skb)
+{
+	int network = ETH_HLEN, transport;
+	__be16 type = skb->protocol;
+	u8 protocol;
+
+	if (type == htons(ETH_P_8021Q)) {
+		type = vlan_get_protocol(skb);
+		network += VLAN_HLEN;
+	}
+	if (type == htons(ETH_P_IP) && !ip_is_fragment(ip_hdr(skb))) {
+		transport = network + ip_hdrlen(skb);
+		protocol = ip_hdr(skb)->protocol;
+	} else if (type == htons(ETH_P_IPV6)) {
+		transport = network + sizeof(struct ipv6hdr);
+		protocol = ipv6_hdr(skb)->nexthdr;
+	} else {
+		return false;
+	}
+	if (skb_network_offset(skb) != network ||
+	    skb_checksum_start_offset(skb) != transport)
+		return false;
+	if (protocol == IPPROTO_TCP)
+		return skb->csum_offset == offsetof(struct tcphdr, check);
+	return protocol == IPPROTO_UDP &&
+	       skb->csum_offset == offsetof(struct udphdr, check);
+}
+
 /* With the lock of the interface's queue. */
 netdev_tx_t rnic_eth_xmit(struct rnic_eth *eth, struct sk_buff *skb)
 {
@@ -238,21 +276,26 @@ netdev_tx_t rnic_eth_xmit(struct rnic_eth *eth, struct sk_buff *skb)
 	u8 *wqe = eth->rings + (slot << RNIC_MIN_LOG_SEND_STRIDE);
 	struct device *device = &eth->dev->pdev->dev;
 	struct rnic_wqe_control control = {};
+	bool sum = skb->ip_summed == CHECKSUM_PARTIAL;
 	dma_addr_t address;
 
-	address = dma_map_single(device, skb->data, skb->len, DMA_TO_DEVICE);
-	if (skb->len > RNIC_MAX_FRAME_BYTES ||
-	    dma_mapping_error(device, address)) {
-		dev_kfree_skb_any(skb);
-		DEV_STATS_INC(eth->netdev, tx_dropped);
-		return NETDEV_TX_OK;
+	if (sum && !finds_checksum(skb)) {
+		sum = false;
+		if (skb_checksum_help(skb))
+			goto drop;
 	}
+	if (skb->len > RNIC_MAX_FRAME_BYTES)
+		goto drop;
+	address = dma_map_single(device, skb->data, skb->len, DMA_TO_DEVICE);
+	if (dma_mapping_error(device, address))
+		goto drop;
 	eth->sent[slot] = skb;
 	eth->sent_dma[slot] = address;
 	rnic_put(&control, RNIC_WQE_CONTROL_OPCODE, RNIC_WQE_OPCODE_SEND);
 	rnic_put(&control, RNIC_WQE_CONTROL_WQE_INDEX, eth->send_producer);
 	rnic_put(&control, RNIC_WQE_CONTROL_QPN, RNIC_ETH_QPN);
 	rnic_put(&control, RNIC_WQE_CONTROL_SIZE, 2);
+	rnic_put(&control, RNIC_WQE_CONTROL_IP_CSUM, sum);
 	rnic_put(&control, RNIC_WQE_CONTROL_LENGTH, skb->len);
 	rnic_put_data(rnic_put_segment(wqe, control.word, sizeof(control)),
 		      address, skb->len, RNIC_ETH_KEY);
@@ -273,10 +316,16 @@ netdev_tx_t rnic_eth_xmit(struct rnic_eth *eth, struct sk_buff *skb)
 			netif_wake_queue(eth->netdev);
 	}
 	return NETDEV_TX_OK;
+
+drop:
+	dev_kfree_skb_any(skb);
+	DEV_STATS_INC(eth->netdev, tx_dropped);
+	return NETDEV_TX_OK;
 }
 
-static void receive(struct rnic_eth *eth, u32 bytes)
+static void receive(struct rnic_eth *eth, const struct rnic_cqe *cqe)
 {
+	u32 bytes = rnic_get(cqe, RNIC_CQE_BYTE_COUNT);
 	u32 slot = eth->receive_consumer++ % RNIC_ETH_DEPTH;
 	struct device *device = &eth->dev->pdev->dev;
 	struct sk_buff *skb = napi_alloc_skb(eth->napi, bytes);
@@ -288,6 +337,9 @@ static void receive(struct rnic_eth *eth, u32 bytes)
 		dma_sync_single_for_device(device, eth->pages_dma[slot], bytes,
 					   DMA_FROM_DEVICE);
 		skb->protocol = eth_type_trans(skb, eth->netdev);
+		if (rnic_get(cqe, RNIC_CQE_L4_OK) &&
+		    eth->netdev->features & NETIF_F_RXCSUM)
+			skb->ip_summed = CHECKSUM_UNNECESSARY;
 		DEV_STATS_INC(eth->netdev, rx_packets);
 		DEV_STATS_ADD(eth->netdev, rx_bytes, bytes);
 		napi_gro_receive(eth->napi, skb);
@@ -332,7 +384,7 @@ int rnic_eth_poll(struct rnic_eth *eth, int budget)
 			break;
 		}
 		if (rnic_get(cqe, RNIC_CQE_IS_RECEIVE)) {
-			receive(eth, rnic_get(cqe, RNIC_CQE_BYTE_COUNT));
+			receive(eth, cqe);
 			received++;
 		} else {
 			free_sent(eth, rnic_get(cqe, RNIC_CQE_WQE_INDEX) + 1);

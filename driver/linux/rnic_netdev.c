@@ -16,6 +16,7 @@
 #define RNIC_MAX_NET_MTU (RNIC_MAX_FRAME_BYTES - VLAN_ETH_HLEN)
 
 #define RNIC_LINK_MBPS 100000
+#define RNIC_SEND_CHECKSUMS (NETIF_F_IP_CSUM | NETIF_F_IPV6_CSUM)
 
 struct rnic_netdev {
 	struct rnic_dev *dev;
@@ -248,6 +249,9 @@ int rnic_netdev_create(struct rnic_dev *dev)
 	netdev->netdev_ops = &rnic_netdev_ops;
 	netdev->ethtool_ops = &rnic_ethtool_ops;
 	netdev->max_mtu = RNIC_MAX_NET_MTU;
+	netdev->hw_features = RNIC_SEND_CHECKSUMS | NETIF_F_RXCSUM;
+	netdev->features |= netdev->hw_features;
+	netdev->vlan_features = RNIC_SEND_CHECKSUMS;
 	mac = rnic_field(RNIC_REG_PORT_MAC_MAC,
 			 rnic_read_reg(dev, RNIC_REG_PORT_MAC));
 	if (mac) {

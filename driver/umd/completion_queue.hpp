@@ -204,6 +204,8 @@ inline bool CompletionQueue::resolve(const hw::Cqe& cqe, Completion& completion)
                 .qpn = cqe.qpn,
                 .syndrome = cqe.syndrome,
                 .solicited = cqe.solicited != 0,
+                .l3_ok = cqe.l3_ok != 0,
+                .l4_ok = cqe.l4_ok != 0,
                 .with_immediate = cqe.with_imm != 0,
                 .with_invalidate = cqe.with_invalidate != 0,
                 .immediate = cqe.immediate,

@@ -123,6 +123,7 @@ inline bool SendQueue::has_slot() {
   control.fence = request.fence;
   control.solicited = request.solicited;
   control.inline_data = request.inline_data;
+  control.ip_csum = request.ip_csum;
   control.wqe_index = producer_;
   control.qpn = layout_.qpn;
   control.size = static_cast<std::uint8_t>((used + kSegmentBytes - 1) / kSegmentBytes);

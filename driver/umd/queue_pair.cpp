@@ -21,7 +21,8 @@ Result<std::shared_ptr<QueuePair>> QueuePair::create(std::shared_ptr<ProcessCont
   if (!within(spec.capacity, process->limits())) return Error::kInvalidParameter;
   if (!process->usable()) return Error::kDeviceFailed;
   QueueCapacity granted = spec.capacity;
-  granted.send_segments = std::max(granted.send_segments, kMinSegments);
+  // The network stack asks for what it uses: the smaller its WQEs, the more of them the NIC holds.
+  if (spec.type != hw::QpType::kRawPacket) granted.send_segments = std::max(granted.send_segments, kMinSegments);
   granted.receive_segments = std::max(granted.receive_segments, kMinSegments);
   return or_out_of_memory([&]() -> Result<std::shared_ptr<QueuePair>> {
     std::shared_ptr<QueuePair> qp(new QueuePair(std::move(process), spec, granted));

@@ -75,7 +75,8 @@ struct SendRequest {
   bool fence{};
   bool solicited{};
   bool inline_data{};
-  bool defer{};  ///< Hold the doorbell back until a later request or ring_deferred
+  bool ip_csum{};  ///< RawPacket: the NIC puts the checksums of IPv4, TCP and UDP into the frame; others fail
+  bool defer{};    ///< Hold the doorbell back until a later request or ring_deferred
 };
 
 /// A request of a send queue about keys. It moves no data, and is executed when everything posted before it has
@@ -137,6 +138,8 @@ struct Completion {
   std::uint32_t qpn;
   std::uint8_t syndrome;
   bool solicited;
+  bool l3_ok;            ///< Ethernet frames received: the checksum of the IPv4 header is right
+  bool l4_ok;            ///< Ethernet frames received: the checksum of the TCP or UDP segment is right
   bool with_immediate;   ///< Receives: `immediate` came with the message
   bool with_invalidate;  ///< Receives: `immediate` is the local key that the message invalidated
   std::uint32_t immediate;

@@ -10,7 +10,9 @@ namespace rnic::umd {
 
 unsigned SendQueue::log_stride_for(std::uint32_t segments, std::uint32_t inline_bytes, hw::QpType type) {
   const std::size_t body = std::max<std::size_t>(segments * kSegmentBytes, inline_bytes);
-  const std::size_t head = type == hw::QpType::kUd ? kDatagramHeadBytes : kHeadBytes;
+  std::size_t head = kHeadBytes;
+  if (type == hw::QpType::kUd) head = kDatagramHeadBytes;
+  if (type == hw::QpType::kRawPacket) head = kSendHeadBytes;
   const auto bytes = std::bit_ceil(head + body);
   return std::max<unsigned>(std::bit_width(bytes) - 1, hw::kMinLogSendStride);
 }

@@ -38,6 +38,7 @@ void Ethernet::take(const Bytes& frame) {
   packet.opcode = static_cast<std::uint8_t>(static_cast<unsigned>(QpType::RawPacket) << 5 | op::SendOnly);
   packet.dest_qpn = static_cast<std::uint32_t>(control & kMask24);
   packet.payload = frame;
+  packet.checksums = look_at_checksums(frame);
   nic_.port.deliver(packet, false);
 }
 

@@ -183,6 +183,7 @@ Bytes build(const Packet& packet) {
   if (packet.service() == QpType::RawPacket) {
     Bytes frame = packet.payload;
     frame.resize(std::max(frame.size(), kSmallest));
+    if (packet.ip_csum) insert_checksums(frame);
     return frame;
   }
   const std::size_t pad = (4 - packet.payload.size() % 4) % 4;

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "model/reference/bytes.hpp"
+#include "model/reference/checksums.hpp"
 #include "model/reference/numbers.hpp"
 
 namespace rnic::reference {
@@ -45,7 +46,9 @@ struct Packet {
   std::uint64_t original{};   ///< AtomicAckETH
   std::uint32_t immediate{};  ///< ImmDt, or the key of IETH
   Bytes payload;
-  Bytes grh;  ///< Received: 40 bytes as they go in front of a datagram (11.4.1.2, annex A17.4.5.1)
+  bool ip_csum{};            ///< To send, RawPacket: checksums are to be put in
+  FrameChecksums checksums;  ///< Received, RawPacket
+  Bytes grh;                 ///< Received: 40 bytes as they go in front of a datagram (11.4.1.2, annex A17.4.5.1)
 
   [[nodiscard]] QpType service() const { return static_cast<QpType>(opcode >> 5); }
   [[nodiscard]] std::uint8_t kind() const { return opcode & 0x1f; }

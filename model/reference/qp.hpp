@@ -21,7 +21,7 @@ struct Segment {
 /// A send WQE, decoded.
 struct SendWqe {
   std::uint8_t opcode{};
-  bool silent{}, fence{}, solicited{}, inline_data{};
+  bool silent{}, fence{}, solicited{}, inline_data{}, ip_csum{};
   std::uint16_t index{};
   std::uint32_t qpn{}, immediate{}, length{};
   std::uint64_t va{};  ///< At the peer

@@ -20,6 +20,8 @@ Bytes encode(const Completion& c, Time now, bool phase) {
   put_field(bytes, 58, 1, c.with_imm);
   put_field(bytes, 59, 1, c.with_invalidate);
   put_field(bytes, 60, 1, c.grh);
+  put_field(bytes, 61, 1, c.l3_ok);
+  put_field(bytes, 62, 1, c.l4_ok);
   put_field(bytes, 64, 32, c.byte_count);
   put_field(bytes, 96, 32, c.immediate);
   put_field(bytes, 128, 16, c.retired_index);

@@ -20,7 +20,7 @@ struct Completion {
   std::uint8_t opcode{};
   std::uint16_t wqe_index{};
   std::uint32_t qpn{};
-  bool is_receive{}, solicited{}, with_imm{}, with_invalidate{}, grh{};
+  bool is_receive{}, solicited{}, with_imm{}, with_invalidate{}, grh{}, l3_ok{}, l4_ok{};
   std::uint32_t byte_count{}, immediate{};
   std::uint16_t retired_index{};
   std::uint8_t syndrome{};

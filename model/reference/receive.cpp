@@ -81,6 +81,8 @@ void Responder::complete(Qp& qp, Status status, const Packet& packet, std::uint3
     entry.grh = qp.type == QpType::Ud;
     entry.source_qpn = packet.source_qpn;
     if (entry.grh) entry.tag = packet.path.tag;
+    entry.l3_ok = packet.checksums.l3_ok;
+    entry.l4_ok = packet.checksums.l4_ok;
   }
   entry.syndrome = syndrome;
   qp.receive.reset();

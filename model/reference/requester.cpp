@@ -297,6 +297,7 @@ void Requester::send_one(const QpPtr& qp, Request& request, std::uint32_t psn, c
     packet.payload.assign(begin, begin + static_cast<std::ptrdiff_t>(std::min(mtu, data.size() - from)));
   }
   if (qp->type == QpType::Ud) nic_.datagrams.address(packet, *qp, wqe);
+  packet.ip_csum = wqe.ip_csum;
   packet.opcode = static_cast<std::uint8_t>(static_cast<unsigned>(qp->type) << 5 | kind);
   qp->send_psn = end;
   if (qp->type != QpType::RawPacket) nic_.count(Count::TxRequests);

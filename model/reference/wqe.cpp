@@ -49,13 +49,14 @@ bool SendWqe::decode(const Bytes& bytes, QpType type, std::uint16_t expected_ind
   fence = field(bytes, 9, 1) != 0;
   solicited = field(bytes, 10, 1) != 0;
   inline_data = field(bytes, 11, 1) != 0;
+  ip_csum = field(bytes, 12, 1) != 0;
   index = static_cast<std::uint16_t>(little(bytes, 2, 2));
   qpn = static_cast<std::uint32_t>(little(bytes, 4, 3));
   const std::size_t size = bytes[7] * kSegment;
   immediate = static_cast<std::uint32_t>(little(bytes, 8, 4));
   length = static_cast<std::uint32_t>(little(bytes, 12, 4));
   if (index != expected_index || qpn != expected_qpn || size < kSegment || size > bytes.size()) return false;
-  if (!exists(opcode, type) || length > kMaxMessage) return false;
+  if (!exists(opcode, type) || length > kMaxMessage || (ip_csum && type != QpType::RawPacket)) return false;
   std::size_t at = kSegment;
   if (is_memory()) {
     if (length != 0 || (inline_data && opcode != wqe::FastRegister)) return false;

@@ -146,6 +146,8 @@ module cqe_writer (
     cqe.source_qpn      = item_data_i.source_qpn;
     cqe.vlan            = item_data_i.vlan;
     cqe.vlan_tci        = item_data_i.vlan_tci;
+    cqe.l3_ok           = item_data_i.l3_ok;
+    cqe.l4_ok           = item_data_i.l4_ok;
     cqe.timestamp     = timestamp_q;
     cqe.phase         = !place[ctx_q.log_depth];
     wr_data_o         = '0;

@@ -43,6 +43,7 @@ module recovery_ctx (
     back_o.sge_idx        = '0;
     back_o.sge_off        = '0;
     back_o.buf_count      = '0;
+    back_o.ahead          = '0;
     back_o.fetch_gen      = ctx_i.fetch_gen + 1'b1;
     back_o.rd_tail        = ctx_i.rd_head;
     back_o.rd_outstanding = ctx_i.rd_outstanding - (ctx_i.rd_tail - ctx_i.rd_head);

@@ -172,6 +172,8 @@ module rx_post (
       cqe_data_o.source_qpn      = done_q.source_qpn;
       cqe_data_o.vlan            = done_q.vlan;
       cqe_data_o.vlan_tci        = done_q.vlan_tci;
+      cqe_data_o.l3_ok           = done_q.l3_ok;
+      cqe_data_o.l4_ok           = done_q.l4_ok;
     end else begin
       cqe_data_o.syndrome = refused_q ? 8'(refusal_q) : {4'd0, done_q.status};
     end

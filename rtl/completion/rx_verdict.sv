@@ -198,7 +198,7 @@ module rx_verdict (
   assign unused_done = &{1'b0, done_i.qpn, done_i.wqe_idx, done_i.solicited, done_i.write_imm,
       done_i.with_invalidate, done_i.immediate[31:25],
       done_i.srqn, done_i.pd, done_i.take, done_i.grh, done_i.source_qpn, done_i.vlan,
-      done_i.vlan_tci};
+      done_i.vlan_tci, done_i.l3_ok, done_i.l4_ok};
 endmodule
 
 `default_nettype wire

@@ -757,7 +757,8 @@ package rnic_pkg;
     logic [7:0] size;  // Used bytes of the WQE in units of 16
     logic [23:0] qpn;  // Queue pair
     logic [15:0] wqe_index;  // Index of this WQE, modulo 2^16
-    logic [3:0] reserved0;
+    logic [2:0] reserved0;
+    logic ip_csum;  // RawPacket: the NIC puts checksums into the frame (see Ethernet); LocQpOpErr on other QPs
     logic inline_data;  // Payload follows in place of data segments; FastRegister: the page list follows (see wqe_fast_register). Not for other memory operations
     logic solicited;  // SEND, RDMA WRITE with immediate data: solicited event
     logic fence;  // Start only when all earlier Reads and atomics have placed their data
@@ -872,7 +873,9 @@ package rnic_pkg;
     logic [15:0] retired_index;  // Send queue: all WQEs before this index have retired
     logic [31:0] immediate;  // Receive: see with_imm, with_invalidate
     logic [31:0] byte_count;  // Receive: bytes of the message. Send queue: bytes of the request
-    logic [2:0] reserved0;
+    logic reserved0;
+    logic l4_ok;  // Ethernet frame: the checksum of its TCP or UDP segment is right (see Ethernet)
+    logic l3_ok;  // Ethernet frame: the checksum of its IPv4 header is right (see Ethernet)
     logic grh;  // Datagram: the first 40 bytes of the buffer hold its IPv6 header, or 20 unused bytes and its IPv4 header (annex A17.4.5.1); byte_count has them too
     logic with_invalidate;  // `immediate` is the key that the SEND invalidated
     logic with_imm;  // `immediate` is immediate data
@@ -1498,7 +1501,7 @@ package rnic_pkg;
   } multicast_op_t;
 
   /// Send side of a QP. state, qpn .. ack_timeout are set by the admin queue; the rest is dynamic.
-  localparam int unsigned SendCtxBits = 665;
+  localparam int unsigned SendCtxBits = 670;
   typedef struct packed {
     logic [23:0] lsn;  // Limit sequence number: SSN of the last request that may take a receive WQE
     logic credits;  // RC: the peer counts its receive WQEs: lsn holds
@@ -1522,8 +1525,9 @@ package rnic_pkg;
     logic [4:0] rd_outstanding;  // Reads whose data is not all placed
     logic [4:0] rd_head;  // Reads whose responses have all arrived; slot of the awaited one
     logic [4:0] rd_tail;  // Reads sent; slot rd_tail mod 16 is the next to fill
-    logic [3:0] fetch_gen;  // Number of the newest fetch; an older one that returns is dropped
-    logic fetching;  // A fetch is under way
+    logic [3:0] fetch_gen;  // Changes when the queue goes back or a fetch fails: what was asked for before is dropped when it comes
+    logic [3:0] ahead;  // WQEs that those of fetch_gen bring, behind those in the buffer
+    logic [1:0] fetching;  // Fetches under way: at most one, of a RawPacket QP two
     logic [3:0] buf_count;  // WQEs in the buffer
     logic [15:0] buf_idx;  // First WQE in the WQE buffer
     logic [31:0] sge_off;  // Bytes of it used
@@ -1753,8 +1757,9 @@ package rnic_pkg;
   } mem_op_rsp_t;
 
   /// One packet to send. Followed on the piece stream by its payload (payload_length > 0).
-  localparam int unsigned TxDescBits = 864;
+  localparam int unsigned TxDescBits = 865;
   typedef struct packed {
+    logic ip_csum;  // RawPacket: put checksums into the frame
     logic [383:0] address;  // UD: wqe_address
     logic [23:0] source_qpn;  // DETH
     logic [31:0] qkey;  // DETH
@@ -1812,6 +1817,17 @@ package rnic_pkg;
     logic [6:0] bytes;  // Valid bytes, 1 to 64; less than 64 only with last
     logic [511:0] data;
   } frame_beat_t;
+
+  /// Checksums for an Ethernet frame (eth_checksum): which there are, in which 16-bit word of the frame each stands, and its value as it lies in the lanes.
+  localparam int unsigned IpSumsBits = 45;
+  typedef struct packed {
+    logic [15:0] l4_value;
+    logic [5:0] l4_word;
+    logic l4;  // TCP or UDP
+    logic [15:0] l3_value;
+    logic [4:0] l3_word;
+    logic l3;  // IPv4 header
+  } ip_sums_t;
 
   /// Payload of a packet could not be fetched: the packet was dropped, and so is all that follows of that side of the QP until qp_reset. Or, with `sent`: a packet with `tell` has left.
   localparam int unsigned TxFaultBits = 54;
@@ -1884,12 +1900,14 @@ package rnic_pkg;
   } ethernet_t;
 
   /// A packet with valid ICRC, or a raw frame, whose opcode is the reserved one of RawPacket: then dest_qpn and payload_length count, and the payload is all of the frame. Its payload_beats follow on the payload stream when payload_length > 0. The payload of a datagram starts with its GRH (GrhBytes).
-  localparam int unsigned RxDescBits = 739;
+  localparam int unsigned RxDescBits = 741;
   typedef struct packed {
     logic [15:0] vlan_tci;  // Of the tag
     logic vlan;  // It had a VLAN tag
     logic multicast;  // A datagram to QPN MulticastQpn, the group dest_ip and its MAC; behind rx_multicast: the copy of a QP that is attached to the group
     logic parked;  // A request that has waited in rx_park
+    logic l4_ok;  // Raw frame: the TCP or UDP checksum is right
+    logic l3_ok;  // Raw frame: the IPv4 header checksum is right
     logic [127:0] dest_ip;
     logic [127:0] source_ip;
     logic ipv6;
@@ -1913,8 +1931,10 @@ package rnic_pkg;
   } rx_desc_t;
 
   /// A packet that the protocol checks have passed, in wire order: where its payload goes and what follows.
-  localparam int unsigned RxPlanBits = 540;
+  localparam int unsigned RxPlanBits = 542;
   typedef struct packed {
+    logic l4_ok;  // ReceiveDone: a raw frame
+    logic l3_ok;  // ReceiveDone: a raw frame
     logic [15:0] vlan_tci;  // Of the tag
     logic vlan;  // ReceiveDone: a datagram that had a VLAN tag
     logic [23:0] source_qpn;  // ReceiveDone: a datagram
@@ -1971,8 +1991,10 @@ package rnic_pkg;
   } scatter_piece_t;
 
   /// A packet whose payload writes have been handed to PCIe, in wire order. A fault turns its action into Nak, or BadResponse for a Response.
-  localparam int unsigned RxDoneBits = 470;
+  localparam int unsigned RxDoneBits = 472;
   typedef struct packed {
+    logic l4_ok;
+    logic l3_ok;
     logic [15:0] vlan_tci;
     logic vlan;
     logic [23:0] source_qpn;
@@ -2077,8 +2099,10 @@ package rnic_pkg;
   } timer_event_t;
 
   /// A CQE to write; the CQ engine adds timestamp and phase.
-  localparam int unsigned CqeReqBits = 198;
+  localparam int unsigned CqeReqBits = 200;
   typedef struct packed {
+    logic l4_ok;
+    logic l3_ok;
     logic [15:0] vlan_tci;
     logic vlan;
     logic [23:0] source_qpn;

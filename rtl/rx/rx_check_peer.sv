@@ -76,7 +76,7 @@ module rx_check_peer (
       desc_i.immediate, desc_i.syndrome, desc_i.msn, desc_i.opcode[4:0],
       desc_i.source_qpn, desc_i.parked, path_i.dest_qpn, path_i.traffic_class, path_i.hop_limit,
       path_i.udp_source_port, path_i.flow_label, path_i.dest_mac, path_i.pcp,
-      desc_i.vlan_tci[15:12]};
+      desc_i.vlan_tci[15:12], desc_i.l3_ok, desc_i.l4_ok};
 endmodule
 
 `default_nettype wire

@@ -6,10 +6,10 @@
 /// Sees every frame that rx_front sees, from the same cycle on, and hears from it what the frame
 /// is: other_valid_i comes once a frame, in order, at least a cycle and at most 14 after its last
 /// beat, with other_i when it is not RoCEv2 or not for this port. A frame that passes the filter
-/// (ethernet_i; host interface, Ethernet) leaves when all of it is here: its descriptor,
-/// of the reserved opcode that stands for raw frames, and its bytes. One that is longer than
-/// MaxFrameBytes is lost, and so is one for which the buffer (64 KiB, 512 frames) has no room, a
-/// pulse on lost_o; taken_o: a frame is in the buffer.
+/// (ethernet_i; host interface, Ethernet) leaves when all of it is here: its descriptor, of the
+/// reserved opcode that stands for raw frames and with what its checksums are, and its bytes. One
+/// that is longer than MaxFrameBytes is lost, and so is one for which the buffer (64 KiB, 512
+/// frames) has no room, a pulse on lost_o; taken_o: a frame is in the buffer.
 module rx_ethernet (
     input  wire logic                         clk_i,
     input  wire logic                         rst_ni,
@@ -34,6 +34,7 @@ module rx_ethernet (
   localparam int unsigned Frames = 512;
   /// Lines that wait for a verdict, and verdicts that wait for their line.
   localparam int unsigned Waiting = 16;
+  localparam logic [6:0] HeaderBytes = rnic_pkg::EthHeaderBytes[6:0];
   localparam logic [7:0] RawOpcode = {1'b0, rnic_pkg::QpTypeRawPacket,
                                       rnic_pkg::RcOpcodeSendOnly[4:0]};
 
@@ -88,6 +89,38 @@ module rx_ethernet (
       .count_o    (unused_verdicts)
   );
 
+  // ---- Its checksums: summed as the lines come, known before the frame is taken ----
+  logic summed, summed_l3_ok, summed_l4_ok, sum_in_ready, sum_valid, l3_ok, l4_ok;
+  logic [$clog2(Waiting)+1:0] unused_sums;
+  rnic_pkg::ip_sums_t unused_values;
+  eth_checksum u_checksum (
+      .clk_i,
+      .rst_ni,
+      .in_valid_i (eth_rx_valid_i && !skip),
+      .in_data_i  (eth_rx_data_i.data),
+      .in_bytes_i (eth_rx_data_i.bytes),
+      .in_last_i  (eth_rx_data_i.last),
+      .in_drop_i  (1'b0),
+      .out_valid_o(summed),
+      .out_l3_ok_o(summed_l3_ok),
+      .out_l4_ok_o(summed_l4_ok),
+      .out_sums_o (unused_values)
+  );
+  stream_fifo #(
+      .Width(2),
+      .Depth(Waiting)
+  ) u_sums (
+      .clk_i,
+      .rst_ni,
+      .in_valid_i (summed),
+      .in_ready_o (sum_in_ready),
+      .in_data_i  ({summed_l3_ok, summed_l4_ok}),
+      .out_valid_o(sum_valid),
+      .out_ready_i(verdict_ready && verdict_valid),
+      .out_data_o ({l3_ok, l4_ok}),
+      .count_o    (unused_sums)
+  );
+
   // ---- For whom the frame is, by its first line ----
   logic first_q, wanted, wanted_d, wanted_q, long_q, full_q, full, too_long, ends, commit;
   logic [12:0] length_q, length;
@@ -112,7 +145,7 @@ module rx_ethernet (
   assign in_groups = ethernet_i.all_groups || ethernet_i.groups[hash(eth.dest)];
   assign ours      = eth.dest == port_mac_i || eth.dest == '1 || (group && in_groups);
   assign wanted_d  = ethernet_i.enable && (ours || ethernet_i.promiscuous) &&
-      !(eth.dest[40] && eth.source == port_mac_i) && (!last || bytes >= 7'd14);
+      !(eth.dest[40] && eth.source == port_mac_i) && (!last || bytes >= HeaderBytes);
   assign wanted    = first_q ? wanted_d : wanted_q;
   assign length    = (first_q ? '0 : length_q) + 13'(bytes);
   assign too_long  = (!first_q && long_q) || length > rnic_pkg::MaxFrameBytes[12:0];
@@ -121,9 +154,9 @@ module rx_ethernet (
   logic buffer_ready, frame_ready, good;
   logic [$clog2(Lines):0] room;
   logic [$clog2(Frames)+1:0] frames;
-  assign line_ready    = !last || verdict_valid;
-  assign ends          = line_valid && last && verdict_valid;
-  assign verdict_ready = line_valid && last;
+  assign line_ready    = !last || (verdict_valid && sum_valid);
+  assign ends          = line_valid && last && verdict_valid && sum_valid;
+  assign verdict_ready = line_valid && last && sum_valid;
   assign full          = (!first_q && full_q) || (line_valid && line_ready && !buffer_ready);
   assign good          = ends && wanted && other && !err;
   assign commit        = good && !full && !too_long && frame_ready;
@@ -161,31 +194,34 @@ module rx_ethernet (
   assign payload_data_o.err = 1'b0;
 
   logic [12:0] out_length;
+  logic out_l3_ok, out_l4_ok;
   stream_fifo #(
-      .Width(13),
+      .Width(15),
       .Depth(Frames)
   ) u_frames (
       .clk_i,
       .rst_ni,
       .in_valid_i (commit),
       .in_ready_o (frame_ready),
-      .in_data_i  (length),
+      .in_data_i  ({l3_ok, l4_ok, length}),
       .out_valid_o(desc_valid_o),
       .out_ready_i(desc_ready_i),
-      .out_data_o (out_length),
+      .out_data_o ({out_l3_ok, out_l4_ok, out_length}),
       .count_o    (frames)
   );
 
   // The QP of the moment in which the frame was taken, or a later one: QPN and type are checked.
   logic [23:0] qpn_q;
   always_ff @(posedge clk_i) begin
-    if (!desc_valid_o || desc_ready_i) qpn_q <= ethernet_i.qpn;
+    if (frames != '0 && (!desc_valid_o || desc_ready_i)) qpn_q <= ethernet_i.qpn;
   end
   always_comb begin : descriptor
     desc_data_o                = '0;
     desc_data_o.opcode         = RawOpcode;
     desc_data_o.dest_qpn       = qpn_q;
     desc_data_o.payload_length = out_length;
+    desc_data_o.l3_ok          = out_l3_ok;
+    desc_data_o.l4_ok          = out_l4_ok;
   end
 
   assign busy_o = waiting != '0 || frames != '0 || room != ($clog2(Lines) + 1)'(Lines);
@@ -195,6 +231,7 @@ module rx_ethernet (
 
   `ASSERT(LineRoom, !eth_rx_valid_i || skip || line_in_ready)
   `ASSERT(VerdictRoom, !other_valid_i || verdict_in_ready)
+  `ASSERT(SumRoom, !summed || sum_in_ready)
   `ASSERT_HOLD(DescHold, desc_valid_o, desc_ready_i, desc_data_o)
   `ASSERT_HOLD(PayloadHold, payload_valid_o, payload_ready_i, payload_data_o)
 endmodule

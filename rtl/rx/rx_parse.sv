@@ -172,6 +172,8 @@ module rx_parse (
       sum_q              <= in_ipv6_i ? 20'h0ffff : sum;
       desc_q.opcode      <= bth.opcode;
       desc_q.parked      <= 1'b0;
+      desc_q.l3_ok       <= 1'b0;
+      desc_q.l4_ok       <= 1'b0;
       desc_q.multicast   <= in_group_i && deth && bth.dest_qpn == rnic_pkg::MulticastQpn[23:0];
       desc_q.solicited   <= bth.solicited;
       desc_q.ack_req     <= bth.ack_req;

@@ -43,6 +43,8 @@ module rx_place_packet (
     done_o.source_qpn      = plan_i.source_qpn;
     done_o.vlan            = plan_i.vlan;
     done_o.vlan_tci        = plan_i.vlan_tci;
+    done_o.l3_ok           = plan_i.l3_ok;
+    done_o.l4_ok           = plan_i.l4_ok;
   end
 
   logic unused_bits;

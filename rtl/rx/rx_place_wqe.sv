@@ -125,8 +125,8 @@ module rx_place_wqe (
 
   logic unused_bits;
   assign unused_bits = &{1'b0, rd_rsp_data_i.offset[3:0], receive.reserved0, receive.reserved1,
-      receive.reserved2, control.silent, control.fence, control.solicited, control.reserved0,
-      control.immediate, control.length, header_count[7:5], data_index[4]};
+      receive.reserved2, control.silent, control.fence, control.solicited, control.ip_csum,
+      control.reserved0, control.immediate, control.length, header_count[7:5], data_index[4]};
   `ASSERT(StartWhenIdle, !(start_i && busy_q))
 endmodule
 

@@ -283,7 +283,7 @@ module rx_request (
 
   logic unused_bits;
   assign unused_bits = &{1'b0, desc_i.pkey, desc_i.syndrome, desc_i.msn, desc_i.qkey,
-      desc_i.source_qpn, desc_i.ipv6, desc_i.multicast,
+      desc_i.source_qpn, desc_i.ipv6, desc_i.multicast, desc_i.l3_ok, desc_i.l4_ok,
       desc_i.source_ip, desc_i.dest_ip, desc_i.vlan, desc_i.vlan_tci, read_packets[31:24]};
 endmodule
 

@@ -190,7 +190,7 @@ module rx_response (
   assign unused_bits = &{1'b0, desc_i.solicited, desc_i.ack_req, desc_i.pkey, desc_i.va,
       desc_i.rkey, desc_i.swap_add, desc_i.compare, desc_i.immediate, desc_i.dma_length,
       desc_i.qkey, desc_i.parked, desc_i.source_qpn, desc_i.ipv6, desc_i.source_ip, desc_i.dest_ip,
-      desc_i.multicast, desc_i.vlan, desc_i.vlan_tci};
+      desc_i.multicast, desc_i.vlan, desc_i.vlan_tci, desc_i.l3_ok, desc_i.l4_ok};
 endmodule
 
 `default_nettype wire

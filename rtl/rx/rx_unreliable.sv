@@ -167,6 +167,8 @@ module rx_unreliable (
       plan_o.source_qpn   = desc_i.source_qpn;
       plan_o.vlan         = is_ud && desc_i.vlan;
       plan_o.vlan_tci     = is_ud ? desc_i.vlan_tci : '0;
+      plan_o.l3_ok        = desc_i.l3_ok;
+      plan_o.l4_ok        = desc_i.l4_ok;
       plan_o.sgl_fetch    = fetch_o;
       // A scatter list is checked against the domain of its own queue.
       if (take_o) plan_o.pd = wqe_pd_i;

@@ -85,7 +85,7 @@ module sq_doorbell (
                    ctx_data_i.qpn != qpn_q || ctx_data_i.uar != {1'b0, uar_q} || posted > depth;
   assign use_window = is_push_q && wqe_push_data_i.whole && !refused &&
                       ctx_data_i.state == rnic_pkg::QpStateRts && !ctx_data_i.fault &&
-                      !ctx_data_i.msg_active && !ctx_data_i.fetching &&
+                      !ctx_data_i.msg_active && ctx_data_i.fetching == '0 &&
                       index_q == ctx_data_i.exec_idx && ctx_data_i.buf_count == '0;
 
   wqe_line u_line (
@@ -190,7 +190,7 @@ module sq_doorbell (
   assign unused_bits = ^{doorbell, control};
 
   `ASSERT_HOLD(AcquireHold, acq_valid_o, acq_ready_i, acq_index_o)
-  `ASSERT(LockedWindow, !window_valid_o || (ctx_q.buf_count == 4'd1 && !ctx_q.fetching))
+  `ASSERT(LockedWindow, !window_valid_o || (ctx_q.buf_count == 4'd1 && ctx_q.fetching == '0))
 endmodule
 
 `default_nettype wire

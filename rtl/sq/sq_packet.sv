@@ -120,6 +120,7 @@ module sq_packet (
     desc_o.wqe_idx     = ctx_i.exec_idx;
     desc_o.ack_timeout = ctx_i.ack_timeout;
     desc_o.last_psn    = sent - 24'd1;
+    desc_o.ip_csum     = is_raw && control_i.ip_csum;
     if (is_ud) begin
       desc_o.address    = header_i;
       desc_o.source_qpn = ctx_i.qpn;

@@ -27,8 +27,8 @@ module sq_release (
       ctx_o.sge_off = partial_i ? sge_offset_i : '0;
     end
     if (fetch_o) begin
-      ctx_o.fetching  = 1'b1;
-      ctx_o.fetch_gen = fetch_data_o.gen;
+      ctx_o.fetching = ctx_i.fetching + 1'b1;
+      ctx_o.ahead    = ctx_i.ahead + fetch_data_o.count;
     end
   end
 endmodule

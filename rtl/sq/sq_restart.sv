@@ -18,6 +18,7 @@ module sq_restart (
     ctx_o.sge_idx    = '0;
     ctx_o.sge_off    = '0;
     ctx_o.buf_count  = '0;
+    ctx_o.ahead      = '0;
   end
 endmodule
 

@@ -9,7 +9,8 @@
 /// UC has no Reads, atomics and remote invalidations, UD no Writes and no memory operations either
 /// (InfiniBand specification 9.4, table 37); a datagram is one packet (9.8.3), a longer one a local
 /// length error (11.6.2), and its VLAN tag has not the reserved VID (IEEE 802.1Q 9.6). RawPacket
-/// has SENDs without immediate data, of an Ethernet header to MaxFrameBytes.
+/// has SENDs without immediate data, of an Ethernet header to MaxFrameBytes, and it alone has
+/// checksums to put in (ip_csum).
 module sq_wqe_check (
     input  wire rnic_pkg::wqe_control_t control_i,
     input  wire rnic_pkg::send_ctx_t    ctx_i,
@@ -50,6 +51,7 @@ module sq_wqe_check (
   assign bad_header = !known || control_i.qpn != ctx_i.qpn ||
                       control_i.wqe_index != ctx_i.exec_idx ||
                       (control_i.solicited && !is_send && !(is_write && immediate)) ||
+                      (control_i.ip_csum && !is_raw) ||
                       (is_read && ctx_i.max_rd == '0) ||
                       control_i.length > rnic_pkg::MaxMessageBytes;
   assign bad_size   = control_i.size < 8'(header_segments_i) || control_i.size > stride_segments;

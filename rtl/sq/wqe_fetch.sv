@@ -3,13 +3,15 @@
 
 /// Fetches WQEs from send queues in host memory into the WQE buffer, several queue pairs at a time.
 ///
-/// A queue pair has at most one fetch under way (send_ctx_t fetching), so a request always has room
-/// and the engine never waits here. When the data is in the buffer the context is acquired: the
-/// WQEs join those in the buffer, fetching clears, the QP is woken. A fetch whose number is not
-/// fetch_gen any more is not taken, nor one that starts at a WQE that failed here or behind it. A
-/// DMA error fails the first WQE of the fetch if it is the next to execute (FailWqe, FatalErr). If
-/// WQEs before it are still in the buffer, the error is dropped: the fetch is repeated once they
-/// have been sent. `busy_o`: a fetch of busy_qp_i is under way.
+/// A queue pair has at most two fetches under way (send_ctx_t fetching), so a request always has
+/// room and the engine never waits here. They come in the order in which they were asked for. When
+/// the data is in the buffer the context is acquired: the WQEs join those in the buffer, the QP is
+/// woken. A fetch of another fetch_gen than the context's is not taken, nor one that starts at a
+/// WQE that failed here or behind it; and when one is not taken, the one behind it is not either,
+/// which would stand in its place (fetch_gen changes). A DMA error fails the first WQE of the fetch
+/// if it is the next to execute (FailWqe, FatalErr). If WQEs before it are still in the buffer, the
+/// error is dropped: the fetch is repeated once they have been sent. `busy_o`: a fetch of busy_qp_i
+/// is under way.
 module wqe_fetch (
     input  wire logic                   clk_i,
     input  wire logic                   rst_ni,
@@ -51,12 +53,12 @@ module wqe_fetch (
   // What is remembered of a fetch: qp, index, count, log_stride, gen.
   localparam int unsigned InfoBits = 8 + 16 + 4 + 4 + 4;
 
-  // ---- Requests: a place for each QP ------------------------------------------------------------
+  // ---- Requests: two places for each QP ---------------------------------------------------------
   logic add_valid_q, queue_ready, queue_valid, queue_pop;
   rnic_pkg::wqe_fetch_req_t add_q;
   logic [InfoBits-1:0] add_info, queue_info;
   logic [63:0] queue_addr;
-  logic [255:0] pending_q;
+  logic [255:0] pending_q, second_q;
   assign add_info = {add_q.gen, add_q.log_stride, add_q.count, add_q.index, add_q.qp};
   always_ff @(posedge clk_i) begin
     add_valid_q <= req_valid_i;
@@ -64,10 +66,10 @@ module wqe_fetch (
     if (!rst_ni) add_valid_q <= 1'b0;
   end
 
-  logic [9:0] unused_queue_count;
+  logic [10:0] unused_queue_count;
   stream_fifo #(
       .Width(InfoBits + 64),
-      .Depth(256)
+      .Depth(512)
   ) u_queue (
       .clk_i,
       .rst_ni,
@@ -173,27 +175,34 @@ module wqe_fetch (
   logic [15:0] done_index;
   logic [3:0] done_count, done_gen;
   logic [15:0] to_fault;
-  logic wanted, fail, fail_q;
+  logic current, wanted, taken, fail, fail_q;
   assign done_qp    = done_info[7:0];
   assign done_index = done_info[23:8];
   assign done_count = done_info[27:24];
   assign done_gen   = done_info[35:32];
 
   assign to_fault = done_index - ctx_data_i.fault_idx;
-  assign wanted = ctx_data_i.in_use && ctx_data_i.fetching && ctx_data_i.fetch_gen == done_gen &&
-                  (ctx_data_i.state == rnic_pkg::QpStateRts ||
+  assign current = ctx_data_i.in_use && ctx_data_i.fetching != '0 &&
+                   ctx_data_i.fetch_gen == done_gen;
+  assign wanted = current && (ctx_data_i.state == rnic_pkg::QpStateRts ||
                    ctx_data_i.state == rnic_pkg::QpStateSqd) &&
                   (!ctx_data_i.fault || to_fault[15]);
+  assign taken  = wanted && !done_err;
   assign fail   = wanted && done_err && ctx_data_i.buf_count == '0;
   always_comb begin
     ctx_d = ctx_data_i;
-    ctx_d.fetching = 1'b0;
+    if (ctx_data_i.fetching != '0) ctx_d.fetching = ctx_data_i.fetching - 1'b1;
+    if (taken) ctx_d.ahead = ctx_data_i.ahead - done_count;
+    else if (current) begin
+      ctx_d.ahead     = '0;
+      ctx_d.fetch_gen = ctx_data_i.fetch_gen + 1'b1;
+    end
     if (fail) begin
       ctx_d.fault          = 1'b1;
       ctx_d.fault_idx      = done_index;
       ctx_d.fault_status   = rnic_pkg::CqeStatusFatalErr;
       ctx_d.fault_syndrome = '0;
-    end else if (wanted && !done_err) begin
+    end else if (taken) begin
       if (ctx_data_i.buf_count == '0) ctx_d.buf_idx = done_index;
       ctx_d.buf_count = ctx_data_i.buf_count + done_count;
     end
@@ -217,11 +226,18 @@ module wqe_fetch (
       ctx_q  <= ctx_d;
       fail_q <= fail;
     end
-    if (req_valid_i) pending_q[req_data_i.qp] <= 1'b1;
-    if (done_pop) pending_q[done_qp] <= 1'b0;
+    if (req_valid_i && !(done_pop && done_qp == req_data_i.qp)) begin
+      pending_q[req_data_i.qp] <= 1'b1;
+      second_q[req_data_i.qp]  <= pending_q[req_data_i.qp];
+    end
+    if (done_pop && !(req_valid_i && done_qp == req_data_i.qp)) begin
+      pending_q[done_qp] <= second_q[done_qp];
+      second_q[done_qp]  <= 1'b0;
+    end
     if (!rst_ni) begin
       state_q   <= StIdle;
       pending_q <= '0;
+      second_q  <= '0;
     end
   end
 
@@ -248,9 +264,11 @@ module wqe_fetch (
                          rd_rsp_data_i.bytes};
 
   `ASSERT(RoomForEveryQp, !add_valid_q || queue_ready)
-  `ASSERT(OneFetchPerQp, !req_valid_i || !pending_q[req_data_i.qp])
+  `ASSERT(TwoFetchesPerQp, !req_valid_i || !second_q[req_data_i.qp])
   `ASSERT(FollowsOn, !ctx_valid_i || !wanted ||
                      done_index == ctx_data_i.exec_idx + 16'(ctx_data_i.buf_count))
+  `ASSERT(Promised, !ctx_valid_i || !taken || done_count <= ctx_data_i.ahead)
+  `ASSERT(NothingAhead, !ctx_valid_i || ctx_data_i.fetching != '0 || ctx_data_i.ahead == '0)
   `ASSERT_HOLD(RdReqHold, rd_req_valid_o, rd_req_ready_i, rd_req_data_o)
 endmodule
 

@@ -8,8 +8,9 @@
 /// packet stream: IP packets without ICRC, packed, zero past the last byte. frame stream:
 /// destination MAC, tag (none for a raw frame) and event bits (as in tx_build) of each packet,
 /// offered when its first beat is or before; what the timer is to know of it comes out with its
-/// last word. The output is written to a packet_buffer with room for room_i words: the pipe inside
-/// does not stop, so a packet beat is taken only while there is room for all that may be in it.
+/// last word, and that checksums are to be put into it with every word. The output is written to a
+/// packet_buffer with room for room_i words: the pipe inside does not stop, so a packet beat is
+/// taken only while there is room for all that may be in it.
 /// commit_o comes with the last word; drop_o instead for a packet with err.
 module tx_frame #(
     parameter int unsigned RoomBits = 9
@@ -20,6 +21,7 @@ module tx_frame #(
     input  wire logic                      frame_valid_i,
     output logic                           frame_ready_o,
     input  wire logic                      frame_raw_i,
+    input  wire logic                      frame_csum_i,
     input  wire logic [47:0]               frame_mac_i,
     input  wire logic                      frame_vlan_i,
     input  wire logic [15:0]               frame_tci_i,
@@ -35,6 +37,7 @@ module tx_frame #(
     output logic [6:0]                     out_bytes_o,
     output logic                           out_last_o,
     output logic                           out_asks_o,
+    output logic                           out_csum_o,
     output rnic_pkg::timer_event_t         out_left_o,
     output logic                           commit_o,
     output logic                           drop_o,
@@ -142,18 +145,18 @@ module tx_frame #(
 
   logic [5:0] unused_count;
   stream_fifo #(
-      .Width(72 + rnic_pkg::TimerEventBits),
+      .Width(73 + rnic_pkg::TimerEventBits),
       .Depth(16)
   ) u_frames (
       .clk_i,
       .rst_ni,
       .in_valid_i (frame_valid_i),
       .in_ready_o (frame_ready_o),
-      .in_data_i  ({frame_asks_i, frame_left_i, frame_count_i, frame_raw_i, frame_vlan_i,
-                    frame_tci_i, frame_mac_i}),
+      .in_data_i  ({frame_asks_i, frame_left_i, frame_count_i, frame_csum_i, frame_raw_i,
+                    frame_vlan_i, frame_tci_i, frame_mac_i}),
       .out_valid_o(frame_valid),
       .out_ready_i(commit_o || drop_o),
-      .out_data_o ({out_asks_o, out_left_o, count, raw, vlan, tci, mac}),
+      .out_data_o ({out_asks_o, out_left_o, count, out_csum_o, raw, vlan, tci, mac}),
       .count_o    (unused_count)
   );
 

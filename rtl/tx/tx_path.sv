@@ -8,12 +8,13 @@
 /// under way at once, in order. Builds Ethernet, with a VLAN tag where the path has one, IPv4
 /// (identification 0, DF) or IPv6, UDP (checksum 0 on IPv4 and IPv6, as annex A17 allows), BTH and
 /// extended headers, pads, appends the ICRC. A frame starts on the wire only when all of it is
-/// there, and then has no gap other than by eth_tx_ready_i; frames are padded to 60 bytes. A
-/// payload that cannot be had (translation refused, DMA error) drops the packet, reports tx_fault
-/// once, and drops all later packets of that side of that QP until qp_reset, but for a fatal NAK. A
-/// descriptor with `tell` is reported there too, when its packet has left (UC, UD: its message is
-/// done). A request with ack_req is reported on left_* when the port has taken the last word of its
-/// frame (tx_port). reach: what a QP has sent (tx_sent), a cycle after reach_rd_en_i. busy_o:
+/// there, and then has no gap other than by eth_tx_ready_i; frames are padded to 60 bytes. A raw
+/// frame gets the checksums that it asks for. A payload that cannot be had (translation refused,
+/// DMA error) drops the packet, reports tx_fault once, and drops all later packets of that side of
+/// that QP until qp_reset, but for a fatal NAK. A descriptor with `tell` is reported there too,
+/// when its packet has left (UC, UD: its message is done). A request with ack_req is reported on
+/// left_* when the port has taken the last word of its frame (tx_port). reach: what a QP has sent
+/// (tx_sent), a cycle after reach_rd_en_i. busy_o:
 /// something moves inside.
 module tx_path (
     input  wire logic                      clk_i,
@@ -101,7 +102,8 @@ module tx_path (
   logic [15:0] head_tci;
   logic [4:0] head_count;
   rnic_pkg::tx_fault_t head_fault;
-  logic head_vlan, head_raw, head_nak, head_tell, head_quiet, head_turned, head_asks;
+  logic head_vlan, head_raw, head_csum, head_nak, head_tell, head_quiet, head_turned,
+      head_asks;
   rnic_pkg::timer_event_t head_left;
 
   logic few;
@@ -134,6 +136,7 @@ module tx_path (
       .head_bytes_o (head_bytes),
       .head_length_o(head_length),
       .head_raw_o   (head_raw),
+      .head_csum_o  (head_csum),
       .head_mac_o   (head_mac),
       .head_vlan_o  (head_vlan),
       .head_tci_o   (head_tci),
@@ -193,7 +196,7 @@ module tx_path (
   );
 
   // ---- Packets become frames, sent when they are whole ----
-  logic word_valid, word_last, word_asks, commit, drop;
+  logic word_valid, word_last, word_asks, word_csum, commit, drop, port_busy;
   rnic_pkg::timer_event_t word_left;
   logic [511:0] word_data;
   logic [6:0] word_bytes;
@@ -209,6 +212,7 @@ module tx_path (
       .frame_valid_i (frame_valid),
       .frame_ready_o (frame_ready),
       .frame_raw_i   (head_raw),
+      .frame_csum_i  (head_csum),
       .frame_mac_i   (head_mac),
       .frame_vlan_i  (head_vlan),
       .frame_tci_i   (head_tci),
@@ -224,6 +228,7 @@ module tx_path (
       .out_bytes_o   (word_bytes),
       .out_last_o    (word_last),
       .out_asks_o    (word_asks),
+      .out_csum_o    (word_csum),
       .out_left_o    (word_left),
       .commit_o      (commit),
       .drop_o        (drop),
@@ -235,12 +240,14 @@ module tx_path (
   ) u_port (
       .clk_i,
       .rst_ni,
+      .busy_o    (port_busy),
       .enable_i,
       .in_valid_i(word_valid),
       .in_data_i (word_data),
       .in_bytes_i(word_bytes),
       .in_last_i (word_last),
       .in_asks_i (word_asks),
+      .in_csum_i (word_csum),
       .in_left_i (word_left),
       .commit_i  (commit),
       .drop_i    (drop),
@@ -253,8 +260,9 @@ module tx_path (
       .eth_tx_data_o
   );
 
-  assign busy_o = word_valid || (desc_valid && desc_ready) || (piece_valid && piece_ready) ||
-      (head_valid && head_ready) || (frame_valid && frame_ready) || (packet_valid && packet_ready);
+  assign busy_o = port_busy || word_valid || (desc_valid && desc_ready) ||
+      (piece_valid && piece_ready) || (head_valid && head_ready) ||
+      (frame_valid && frame_ready) || (packet_valid && packet_ready);
 
   always_comb begin
     event_o                                  = '0;

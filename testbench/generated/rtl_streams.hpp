@@ -749,9 +749,9 @@ struct MulticastOp {
   bool operator==(const MulticastOp&) const = default;
 };
 
-/// Send side of a QP. state, qpn .. ack_timeout are set by the admin queue; the rest is dynamic. 665 bits.
+/// Send side of a QP. state, qpn .. ack_timeout are set by the admin queue; the rest is dynamic. 670 bits.
 struct SendCtx {
-  static constexpr std::size_t kBits = 665;
+  static constexpr std::size_t kBits = 670;
   static constexpr std::size_t kBytes = 84;
   std::uint8_t state{};  ///< QpState
   std::uint8_t in_use{};  ///< Created
@@ -786,8 +786,9 @@ struct SendCtx {
   std::uint32_t sge_off{};  ///< Bytes of it used
   std::uint16_t buf_idx{};  ///< First WQE in the WQE buffer
   std::uint8_t buf_count{};  ///< WQEs in the buffer
-  std::uint8_t fetching{};  ///< A fetch is under way
-  std::uint8_t fetch_gen{};  ///< Number of the newest fetch; an older one that returns is dropped
+  std::uint8_t fetching{};  ///< Fetches under way: at most one, of a RawPacket QP two
+  std::uint8_t ahead{};  ///< WQEs that those of fetch_gen bring, behind those in the buffer
+  std::uint8_t fetch_gen{};  ///< Changes when the queue goes back or a fetch fails: what was asked for before is dropped when it comes
   std::uint8_t rd_tail{};  ///< Reads sent; slot rd_tail mod 16 is the next to fill
   std::uint8_t rd_head{};  ///< Reads whose responses have all arrived; slot of the awaited one
   std::uint8_t rd_outstanding{};  ///< Reads whose data is not all placed
@@ -859,35 +860,37 @@ struct SendCtx {
         bits::put<0, 18>(sge_off >> 14) |
         bits::put<18, 16>(buf_idx) |
         bits::put<34, 4>(buf_count) |
-        bits::put<38, 1>(fetching) |
-        bits::put<39, 4>(fetch_gen) |
-        bits::put<43, 5>(rd_tail) |
-        bits::put<48, 5>(rd_head) |
-        bits::put<53, 5>(rd_outstanding) |
-        bits::put<58, 6>(rd_off));
+        bits::put<38, 2>(fetching) |
+        bits::put<40, 4>(ahead) |
+        bits::put<44, 4>(fetch_gen) |
+        bits::put<48, 5>(rd_tail) |
+        bits::put<53, 5>(rd_head) |
+        bits::put<58, 5>(rd_outstanding) |
+        bits::put<63, 1>(rd_off));
     bits::store<bits::Order::kLittle, 8>(to,
-        bits::put<0, 26>(rd_off >> 6) |
-        bits::put<26, 1>(mem_busy) |
-        bits::put<27, 1>(mem_done) |
-        bits::put<28, 1>(fault) |
-        bits::put<29, 16>(fault_idx) |
-        bits::put<45, 8>(fault_status) |
-        bits::put<53, 8>(fault_syndrome) |
-        bits::put<61, 3>(silent_run));
+        bits::put<0, 31>(rd_off >> 1) |
+        bits::put<31, 1>(mem_busy) |
+        bits::put<32, 1>(mem_done) |
+        bits::put<33, 1>(fault) |
+        bits::put<34, 16>(fault_idx) |
+        bits::put<50, 8>(fault_status) |
+        bits::put<58, 6>(fault_syndrome));
     bits::store<bits::Order::kLittle, 9>(to,
-        bits::put<0, 5>(silent_run >> 3) |
-        bits::put<5, 3>(retry_left) |
-        bits::put<8, 3>(rnr_left) |
-        bits::put<11, 1>(rnr_wait) |
-        bits::put<12, 1>(recovering) |
-        bits::put<13, 24>(rec_psn) |
-        bits::put<37, 1>(turned) |
-        bits::put<38, 1>(sqd_notify) |
-        bits::put<39, 1>(stalled) |
-        bits::put<40, 24>(ssn));
+        bits::put<0, 2>(fault_syndrome >> 6) |
+        bits::put<2, 8>(silent_run) |
+        bits::put<10, 3>(retry_left) |
+        bits::put<13, 3>(rnr_left) |
+        bits::put<16, 1>(rnr_wait) |
+        bits::put<17, 1>(recovering) |
+        bits::put<18, 24>(rec_psn) |
+        bits::put<42, 1>(turned) |
+        bits::put<43, 1>(sqd_notify) |
+        bits::put<44, 1>(stalled) |
+        bits::put<45, 19>(ssn));
     bits::store<bits::Order::kLittle, 10>(to,
-        bits::put<0, 1>(credits) |
-        bits::put<1, 24>(lsn));
+        bits::put<0, 5>(ssn >> 19) |
+        bits::put<5, 1>(credits) |
+        bits::put<6, 24>(lsn));
   }
   static constexpr SendCtx decode(std::span<const std::uint8_t, kBytes> from) {
     const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
@@ -935,30 +938,31 @@ struct SendCtx {
     v.sge_off = static_cast<std::uint32_t>(bits::get<50, 14>(word6) | bits::get<0, 18>(word7) << 14);
     v.buf_idx = static_cast<std::uint16_t>(bits::get<18, 16>(word7));
     v.buf_count = static_cast<std::uint8_t>(bits::get<34, 4>(word7));
-    v.fetching = static_cast<std::uint8_t>(bits::get<38, 1>(word7));
-    v.fetch_gen = static_cast<std::uint8_t>(bits::get<39, 4>(word7));
-    v.rd_tail = static_cast<std::uint8_t>(bits::get<43, 5>(word7));
-    v.rd_head = static_cast<std::uint8_t>(bits::get<48, 5>(word7));
-    v.rd_outstanding = static_cast<std::uint8_t>(bits::get<53, 5>(word7));
-    v.rd_off = static_cast<std::uint32_t>(bits::get<58, 6>(word7) | bits::get<0, 26>(word8) << 6);
-    v.mem_busy = static_cast<std::uint8_t>(bits::get<26, 1>(word8));
-    v.mem_done = static_cast<std::uint8_t>(bits::get<27, 1>(word8));
-    v.fault = static_cast<std::uint8_t>(bits::get<28, 1>(word8));
-    v.fault_idx = static_cast<std::uint16_t>(bits::get<29, 16>(word8));
-    v.fault_status = static_cast<std::uint8_t>(bits::get<45, 8>(word8));
-    v.fault_syndrome = static_cast<std::uint8_t>(bits::get<53, 8>(word8));
-    v.silent_run = static_cast<std::uint8_t>(bits::get<61, 3>(word8) | bits::get<0, 5>(word9) << 3);
-    v.retry_left = static_cast<std::uint8_t>(bits::get<5, 3>(word9));
-    v.rnr_left = static_cast<std::uint8_t>(bits::get<8, 3>(word9));
-    v.rnr_wait = static_cast<std::uint8_t>(bits::get<11, 1>(word9));
-    v.recovering = static_cast<std::uint8_t>(bits::get<12, 1>(word9));
-    v.rec_psn = static_cast<std::uint32_t>(bits::get<13, 24>(word9));
-    v.turned = static_cast<std::uint8_t>(bits::get<37, 1>(word9));
-    v.sqd_notify = static_cast<std::uint8_t>(bits::get<38, 1>(word9));
-    v.stalled = static_cast<std::uint8_t>(bits::get<39, 1>(word9));
-    v.ssn = static_cast<std::uint32_t>(bits::get<40, 24>(word9));
-    v.credits = static_cast<std::uint8_t>(bits::get<0, 1>(word10));
-    v.lsn = static_cast<std::uint32_t>(bits::get<1, 24>(word10));
+    v.fetching = static_cast<std::uint8_t>(bits::get<38, 2>(word7));
+    v.ahead = static_cast<std::uint8_t>(bits::get<40, 4>(word7));
+    v.fetch_gen = static_cast<std::uint8_t>(bits::get<44, 4>(word7));
+    v.rd_tail = static_cast<std::uint8_t>(bits::get<48, 5>(word7));
+    v.rd_head = static_cast<std::uint8_t>(bits::get<53, 5>(word7));
+    v.rd_outstanding = static_cast<std::uint8_t>(bits::get<58, 5>(word7));
+    v.rd_off = static_cast<std::uint32_t>(bits::get<63, 1>(word7) | bits::get<0, 31>(word8) << 1);
+    v.mem_busy = static_cast<std::uint8_t>(bits::get<31, 1>(word8));
+    v.mem_done = static_cast<std::uint8_t>(bits::get<32, 1>(word8));
+    v.fault = static_cast<std::uint8_t>(bits::get<33, 1>(word8));
+    v.fault_idx = static_cast<std::uint16_t>(bits::get<34, 16>(word8));
+    v.fault_status = static_cast<std::uint8_t>(bits::get<50, 8>(word8));
+    v.fault_syndrome = static_cast<std::uint8_t>(bits::get<58, 6>(word8) | bits::get<0, 2>(word9) << 6);
+    v.silent_run = static_cast<std::uint8_t>(bits::get<2, 8>(word9));
+    v.retry_left = static_cast<std::uint8_t>(bits::get<10, 3>(word9));
+    v.rnr_left = static_cast<std::uint8_t>(bits::get<13, 3>(word9));
+    v.rnr_wait = static_cast<std::uint8_t>(bits::get<16, 1>(word9));
+    v.recovering = static_cast<std::uint8_t>(bits::get<17, 1>(word9));
+    v.rec_psn = static_cast<std::uint32_t>(bits::get<18, 24>(word9));
+    v.turned = static_cast<std::uint8_t>(bits::get<42, 1>(word9));
+    v.sqd_notify = static_cast<std::uint8_t>(bits::get<43, 1>(word9));
+    v.stalled = static_cast<std::uint8_t>(bits::get<44, 1>(word9));
+    v.ssn = static_cast<std::uint32_t>(bits::get<45, 19>(word9) | bits::get<0, 5>(word10) << 19);
+    v.credits = static_cast<std::uint8_t>(bits::get<5, 1>(word10));
+    v.lsn = static_cast<std::uint32_t>(bits::get<6, 24>(word10));
     return v;
   }
   bool operator==(const SendCtx&) const = default;
@@ -1667,10 +1671,10 @@ struct MemOpRsp {
   bool operator==(const MemOpRsp&) const = default;
 };
 
-/// One packet to send. Followed on the piece stream by its payload (payload_length > 0). 864 bits.
+/// One packet to send. Followed on the piece stream by its payload (payload_length > 0). 865 bits.
 struct TxDesc {
-  static constexpr std::size_t kBits = 864;
-  static constexpr std::size_t kBytes = 108;
+  static constexpr std::size_t kBits = 865;
+  static constexpr std::size_t kBytes = 109;
   std::uint8_t qp{};  ///< QP index
   std::uint8_t responder{};  ///< 1: Read response or ACK; 0: request
   std::uint8_t opcode{};  ///< RcOpcode, UC opcode or UdOpcode; of RawPacket: the frame is the payload
@@ -1695,6 +1699,7 @@ struct TxDesc {
   std::uint32_t qkey{};  ///< DETH
   std::uint32_t source_qpn{};  ///< DETH
   std::array<std::uint8_t, 48> address{};  ///< UD: wqe_address
+  std::uint8_t ip_csum{};  ///< RawPacket: put checksums into the frame
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     bits::store<bits::Order::kLittle, 0>(to,
         bits::put<0, 8>(qp) |
@@ -1751,7 +1756,8 @@ struct TxDesc {
         bits::put<0, 32>(bits::load<bits::Order::kLittle, 4>(std::span(address)) >> 32) |
         bits::put<32, 32>(bits::load<bits::Order::kLittle, 5>(std::span(address))));
     bits::store<bits::Order::kLittle, 13>(to,
-        bits::put<0, 32>(bits::load<bits::Order::kLittle, 5>(std::span(address)) >> 32));
+        bits::put<0, 32>(bits::load<bits::Order::kLittle, 5>(std::span(address)) >> 32) |
+        bits::put<32, 1>(ip_csum));
   }
   static constexpr TxDesc decode(std::span<const std::uint8_t, kBytes> from) {
     const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
@@ -1798,6 +1804,7 @@ struct TxDesc {
     bits::store<bits::Order::kLittle, 3>(std::span(v.address), bits::get<32, 32>(word10) | bits::get<0, 32>(word11) << 32);
     bits::store<bits::Order::kLittle, 4>(std::span(v.address), bits::get<32, 32>(word11) | bits::get<0, 32>(word12) << 32);
     bits::store<bits::Order::kLittle, 5>(std::span(v.address), bits::get<32, 32>(word12) | bits::get<0, 32>(word13) << 32);
+    v.ip_csum = static_cast<std::uint8_t>(bits::get<32, 1>(word13));
     return v;
   }
   bool operator==(const TxDesc&) const = default;
@@ -2001,6 +2008,39 @@ struct FrameBeat {
     return v;
   }
   bool operator==(const FrameBeat&) const = default;
+};
+
+/// Checksums for an Ethernet frame (eth_checksum): which there are, in which 16-bit word of the frame each stands, and its value as it lies in the lanes. 45 bits.
+struct IpSums {
+  static constexpr std::size_t kBits = 45;
+  static constexpr std::size_t kBytes = 6;
+  std::uint8_t l3{};  ///< IPv4 header
+  std::uint8_t l3_word{};
+  std::uint16_t l3_value{};
+  std::uint8_t l4{};  ///< TCP or UDP
+  std::uint8_t l4_word{};
+  std::uint16_t l4_value{};
+  constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
+    bits::store<bits::Order::kLittle, 0>(to,
+        bits::put<0, 1>(l3) |
+        bits::put<1, 5>(l3_word) |
+        bits::put<6, 16>(l3_value) |
+        bits::put<22, 1>(l4) |
+        bits::put<23, 6>(l4_word) |
+        bits::put<29, 16>(l4_value));
+  }
+  static constexpr IpSums decode(std::span<const std::uint8_t, kBytes> from) {
+    const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
+    IpSums v;
+    v.l3 = static_cast<std::uint8_t>(bits::get<0, 1>(word0));
+    v.l3_word = static_cast<std::uint8_t>(bits::get<1, 5>(word0));
+    v.l3_value = static_cast<std::uint16_t>(bits::get<6, 16>(word0));
+    v.l4 = static_cast<std::uint8_t>(bits::get<22, 1>(word0));
+    v.l4_word = static_cast<std::uint8_t>(bits::get<23, 6>(word0));
+    v.l4_value = static_cast<std::uint16_t>(bits::get<29, 16>(word0));
+    return v;
+  }
+  bool operator==(const IpSums&) const = default;
 };
 
 /// Payload of a packet could not be fetched: the packet was dropped, and so is all that follows of that side of the QP until qp_reset. Or, with `sent`: a packet with `tell` has left. 54 bits.
@@ -2225,9 +2265,9 @@ struct Ethernet {
   bool operator==(const Ethernet&) const = default;
 };
 
-/// A packet with valid ICRC, or a raw frame, whose opcode is the reserved one of RawPacket: then dest_qpn and payload_length count, and the payload is all of the frame. Its payload_beats follow on the payload stream when payload_length > 0. The payload of a datagram starts with its GRH (GrhBytes). 739 bits.
+/// A packet with valid ICRC, or a raw frame, whose opcode is the reserved one of RawPacket: then dest_qpn and payload_length count, and the payload is all of the frame. Its payload_beats follow on the payload stream when payload_length > 0. The payload of a datagram starts with its GRH (GrhBytes). 741 bits.
 struct RxDesc {
-  static constexpr std::size_t kBits = 739;
+  static constexpr std::size_t kBits = 741;
   static constexpr std::size_t kBytes = 93;
   std::uint8_t opcode{};  ///< BTH opcode
   std::uint8_t solicited{};
@@ -2249,6 +2289,8 @@ struct RxDesc {
   std::uint8_t ipv6{};
   std::array<std::uint8_t, 16> source_ip{};
   std::array<std::uint8_t, 16> dest_ip{};
+  std::uint8_t l3_ok{};  ///< Raw frame: the IPv4 header checksum is right
+  std::uint8_t l4_ok{};  ///< Raw frame: the TCP or UDP checksum is right
   std::uint8_t parked{};  ///< A request that has waited in rx_park
   std::uint8_t multicast{};  ///< A datagram to QPN MulticastQpn, the group dest_ip and its MAC; behind rx_multicast: the copy of a QP that is attached to the group
   std::uint8_t vlan{};  ///< It had a VLAN tag
@@ -2299,10 +2341,12 @@ struct RxDesc {
         bits::put<16, 48>(bits::load<bits::Order::kLittle, 1>(std::span(dest_ip))));
     bits::store<bits::Order::kLittle, 11>(to,
         bits::put<0, 16>(bits::load<bits::Order::kLittle, 1>(std::span(dest_ip)) >> 48) |
-        bits::put<16, 1>(parked) |
-        bits::put<17, 1>(multicast) |
-        bits::put<18, 1>(vlan) |
-        bits::put<19, 16>(vlan_tci));
+        bits::put<16, 1>(l3_ok) |
+        bits::put<17, 1>(l4_ok) |
+        bits::put<18, 1>(parked) |
+        bits::put<19, 1>(multicast) |
+        bits::put<20, 1>(vlan) |
+        bits::put<21, 16>(vlan_tci));
   }
   static constexpr RxDesc decode(std::span<const std::uint8_t, kBytes> from) {
     const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
@@ -2340,18 +2384,20 @@ struct RxDesc {
     bits::store<bits::Order::kLittle, 1>(std::span(v.source_ip), bits::get<16, 48>(word8) | bits::get<0, 16>(word9) << 48);
     bits::store<bits::Order::kLittle, 0>(std::span(v.dest_ip), bits::get<16, 48>(word9) | bits::get<0, 16>(word10) << 48);
     bits::store<bits::Order::kLittle, 1>(std::span(v.dest_ip), bits::get<16, 48>(word10) | bits::get<0, 16>(word11) << 48);
-    v.parked = static_cast<std::uint8_t>(bits::get<16, 1>(word11));
-    v.multicast = static_cast<std::uint8_t>(bits::get<17, 1>(word11));
-    v.vlan = static_cast<std::uint8_t>(bits::get<18, 1>(word11));
-    v.vlan_tci = static_cast<std::uint16_t>(bits::get<19, 16>(word11));
+    v.l3_ok = static_cast<std::uint8_t>(bits::get<16, 1>(word11));
+    v.l4_ok = static_cast<std::uint8_t>(bits::get<17, 1>(word11));
+    v.parked = static_cast<std::uint8_t>(bits::get<18, 1>(word11));
+    v.multicast = static_cast<std::uint8_t>(bits::get<19, 1>(word11));
+    v.vlan = static_cast<std::uint8_t>(bits::get<20, 1>(word11));
+    v.vlan_tci = static_cast<std::uint16_t>(bits::get<21, 16>(word11));
     return v;
   }
   bool operator==(const RxDesc&) const = default;
 };
 
-/// A packet that the protocol checks have passed, in wire order: where its payload goes and what follows. 540 bits.
+/// A packet that the protocol checks have passed, in wire order: where its payload goes and what follows. 542 bits.
 struct RxPlan {
-  static constexpr std::size_t kBits = 540;
+  static constexpr std::size_t kBits = 542;
   static constexpr std::size_t kBytes = 68;
   std::uint8_t qp{};
   std::uint32_t qpn{};
@@ -2389,6 +2435,8 @@ struct RxPlan {
   std::uint32_t source_qpn{};  ///< ReceiveDone: a datagram
   std::uint8_t vlan{};  ///< ReceiveDone: a datagram that had a VLAN tag
   std::uint16_t vlan_tci{};  ///< Of the tag
+  std::uint8_t l3_ok{};  ///< ReceiveDone: a raw frame
+  std::uint8_t l4_ok{};  ///< ReceiveDone: a raw frame
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     bits::store<bits::Order::kLittle, 0>(to,
         bits::put<0, 8>(qp) |
@@ -2442,7 +2490,9 @@ struct RxPlan {
     bits::store<bits::Order::kLittle, 8>(to,
         bits::put<0, 11>(source_qpn >> 13) |
         bits::put<11, 1>(vlan) |
-        bits::put<12, 16>(vlan_tci));
+        bits::put<12, 16>(vlan_tci) |
+        bits::put<28, 1>(l3_ok) |
+        bits::put<29, 1>(l4_ok));
   }
   static constexpr RxPlan decode(std::span<const std::uint8_t, kBytes> from) {
     const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
@@ -2491,6 +2541,8 @@ struct RxPlan {
     v.source_qpn = static_cast<std::uint32_t>(bits::get<51, 13>(word7) | bits::get<0, 11>(word8) << 13);
     v.vlan = static_cast<std::uint8_t>(bits::get<11, 1>(word8));
     v.vlan_tci = static_cast<std::uint16_t>(bits::get<12, 16>(word8));
+    v.l3_ok = static_cast<std::uint8_t>(bits::get<28, 1>(word8));
+    v.l4_ok = static_cast<std::uint8_t>(bits::get<29, 1>(word8));
     return v;
   }
   bool operator==(const RxPlan&) const = default;
@@ -2551,9 +2603,9 @@ struct ScatterPiece {
   bool operator==(const ScatterPiece&) const = default;
 };
 
-/// A packet whose payload writes have been handed to PCIe, in wire order. A fault turns its action into Nak, or BadResponse for a Response. 470 bits.
+/// A packet whose payload writes have been handed to PCIe, in wire order. A fault turns its action into Nak, or BadResponse for a Response. 472 bits.
 struct RxDone {
-  static constexpr std::size_t kBits = 470;
+  static constexpr std::size_t kBits = 472;
   static constexpr std::size_t kBytes = 59;
   std::uint8_t qp{};
   std::uint32_t qpn{};
@@ -2592,6 +2644,8 @@ struct RxDone {
   std::uint32_t source_qpn{};
   std::uint8_t vlan{};
   std::uint16_t vlan_tci{};
+  std::uint8_t l3_ok{};
+  std::uint8_t l4_ok{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     bits::store<bits::Order::kLittle, 0>(to,
         bits::put<0, 8>(qp) |
@@ -2644,7 +2698,9 @@ struct RxDone {
     bits::store<bits::Order::kLittle, 7>(to,
         bits::put<0, 5>(source_qpn >> 19) |
         bits::put<5, 1>(vlan) |
-        bits::put<6, 16>(vlan_tci));
+        bits::put<6, 16>(vlan_tci) |
+        bits::put<22, 1>(l3_ok) |
+        bits::put<23, 1>(l4_ok));
   }
   static constexpr RxDone decode(std::span<const std::uint8_t, kBytes> from) {
     const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
@@ -2693,6 +2749,8 @@ struct RxDone {
     v.source_qpn = static_cast<std::uint32_t>(bits::get<45, 19>(word6) | bits::get<0, 5>(word7) << 19);
     v.vlan = static_cast<std::uint8_t>(bits::get<5, 1>(word7));
     v.vlan_tci = static_cast<std::uint16_t>(bits::get<6, 16>(word7));
+    v.l3_ok = static_cast<std::uint8_t>(bits::get<22, 1>(word7));
+    v.l4_ok = static_cast<std::uint8_t>(bits::get<23, 1>(word7));
     return v;
   }
   bool operator==(const RxDone&) const = default;
@@ -2920,9 +2978,9 @@ struct TimerEvent {
   bool operator==(const TimerEvent&) const = default;
 };
 
-/// A CQE to write; the CQ engine adds timestamp and phase. 198 bits.
+/// A CQE to write; the CQ engine adds timestamp and phase. 200 bits.
 struct CqeReq {
-  static constexpr std::size_t kBits = 198;
+  static constexpr std::size_t kBits = 200;
   static constexpr std::size_t kBytes = 25;
   std::uint8_t cqn{};
   std::uint8_t status{};  ///< CqeStatus
@@ -2941,6 +2999,8 @@ struct CqeReq {
   std::uint32_t source_qpn{};
   std::uint8_t vlan{};
   std::uint16_t vlan_tci{};
+  std::uint8_t l3_ok{};
+  std::uint8_t l4_ok{};
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     bits::store<bits::Order::kLittle, 0>(to,
         bits::put<0, 8>(cqn) |
@@ -2964,7 +3024,9 @@ struct CqeReq {
         bits::put<53, 1>(vlan) |
         bits::put<54, 10>(vlan_tci));
     bits::store<bits::Order::kLittle, 3>(to,
-        bits::put<0, 6>(vlan_tci >> 10));
+        bits::put<0, 6>(vlan_tci >> 10) |
+        bits::put<6, 1>(l3_ok) |
+        bits::put<7, 1>(l4_ok));
   }
   static constexpr CqeReq decode(std::span<const std::uint8_t, kBytes> from) {
     const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
@@ -2989,6 +3051,8 @@ struct CqeReq {
     v.source_qpn = static_cast<std::uint32_t>(bits::get<29, 24>(word2));
     v.vlan = static_cast<std::uint8_t>(bits::get<53, 1>(word2));
     v.vlan_tci = static_cast<std::uint16_t>(bits::get<54, 10>(word2) | bits::get<0, 6>(word3) << 10);
+    v.l3_ok = static_cast<std::uint8_t>(bits::get<6, 1>(word3));
+    v.l4_ok = static_cast<std::uint8_t>(bits::get<7, 1>(word3));
     return v;
   }
   bool operator==(const CqeReq&) const = default;

@@ -122,6 +122,7 @@ struct VectorResult {
   std::optional<bool> tag;
   std::optional<std::uint16_t> vlan;
   std::optional<std::uint8_t> sl;
+  std::optional<bool> l3_ok, l4_ok;  ///< With cqe_statuses only: the checksums of an Ethernet frame
 };
 
 /// A multicast group.
@@ -315,6 +316,7 @@ struct VectorStep {
   std::int32_t status = 0;           ///< What the call returns, or what the notification ends with
   std::optional<std::int32_t> call;  ///< What an overlapped call returns by itself
   bool defer = false;                ///< Requests: without the doorbell
+  bool ip_csum = false;              ///< kSend: the NIC puts checksums into the frame
   VectorQueue queue = VectorQueue::kInitiator;
   VectorAddress to;  ///< kSend of a datagram; kAttach, kDetach: the group
   std::vector<VectorResult> results;

@@ -55,8 +55,8 @@ void VectorSession::post(const VectorStep& step) {
     if (const std::uint64_t way = way_ns(step.host); way != 0) side(step).endpoint->device().elapse(way);
     return;
   }
-  const bool below = step.immediate || step.defer || !step.invalidate.empty() || step.kind == StepKind::kCompareSwap ||
-                     step.kind == StepKind::kFetchAdd;
+  const bool below = step.immediate || step.defer || step.ip_csum || !step.invalidate.empty() ||
+                     step.kind == StepKind::kCompareSwap || step.kind == StepKind::kFetchAdd;
   if (below || !pair(step).face) {
     const HRESULT status = post_to_core(step, list);
     forget();
@@ -101,6 +101,7 @@ HRESULT VectorSession::post_to_core(const VectorStep& step, const std::vector<ND
                            .fence = (step.flags & ND_OP_FLAG_READ_FENCE) != 0,
                            .solicited = (step.flags & ND_OP_FLAG_SEND_AND_SOLICIT_EVENT) != 0,
                            .inline_data = (step.flags & ND_OP_FLAG_INLINE) != 0,
+                           .ip_csum = step.ip_csum,
                            .defer = step.defer};
   if (!step.invalidate.empty()) request.immediate = __builtin_bswap32(remote_token(step.invalidate));
   if (step.kind != StepKind::kSend) {

@@ -114,22 +114,29 @@ bool VectorSession::take_completion(const VectorStep& step, std::size_t number, 
        (result.grh && result.source_qpn == sides_[1 - step.host].pairs.at(*expected.source_qp).core().qpn())) &&
       (!expected.tag || *expected.tag == result.vlan) &&
       (!expected.vlan || *expected.vlan == (result.vlan_tci & 0xfff)) &&
-      (!expected.sl || *expected.sl == result.vlan_tci >> 13);
+      (!expected.sl || *expected.sl == result.vlan_tci >> 13) && (!expected.l3_ok || *expected.l3_ok == result.l3_ok) &&
+      (!expected.l4_ok || *expected.l4_ok == result.l4_ok);
   if (!same) {
     const auto with = [](bool there, std::uint32_t value) {
       return there ? fmt::format(", immediate {:#x}", value) : std::string();
     };
+    const auto checksum = [](const char* name, std::optional<bool> ok) {
+      return ok ? fmt::format(", {} {}", name, *ok) : std::string();
+    };
     throw VectorFailure(fmt::format(
-        "{}: result {} is {} {} {} ({} bytes{}{}{}), QPN {:#x}, expected {} {} {}{}{}{}{}", step.text, number,
+        "{}: result {} is {} {} {} ({} bytes{}{}{}{}{}), QPN {:#x}, expected {} {} {}{}{}{}{}{}{}", step.text, number,
         kind_name(result.kind), result.id, cqe_status_name(result.status), result.byte_count,
         with(result.with_immediate, result.immediate),
         result.grh ? fmt::format(", from QPN {:#x}", result.source_qpn) : "",
-        result.vlan ? fmt::format(", tag {:#06x}", result.vlan_tci) : "", result.qpn, kind_name(expected.kind),
-        expected.context, names_of(expected.cqe_statuses, expected.open_by, cqe_status_name),
+        result.vlan ? fmt::format(", tag {:#06x}", result.vlan_tci) : "",
+        checksum("l3_ok", expected.l3_ok ? std::optional(result.l3_ok) : std::nullopt),
+        checksum("l4_ok", expected.l4_ok ? std::optional(result.l4_ok) : std::nullopt), result.qpn,
+        kind_name(expected.kind), expected.context, names_of(expected.cqe_statuses, expected.open_by, cqe_status_name),
         expected.bytes ? fmt::format(" ({} bytes)", *expected.bytes) : "",
         with(expected.immediate.has_value(), expected.immediate.value_or(0)),
         expected.qp ? fmt::format(", queue pair {}", *expected.qp + 1) : "",
-        expected.tag ? fmt::format(", tag {}, VLAN {}", *expected.tag, expected.vlan.value_or(0)) : ""));
+        expected.tag ? fmt::format(", tag {}, VLAN {}", *expected.tag, expected.vlan.value_or(0)) : "",
+        checksum("l3_ok", expected.l3_ok), checksum("l4_ok", expected.l4_ok)));
   }
   return true;
 }

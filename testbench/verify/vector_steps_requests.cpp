@@ -108,6 +108,8 @@ VectorResult read_result(Reader one, const VectorSetup& setup) {
     if (one.find("tag")) result.tag = one.boolean("tag", false);
     if (one.find("vlan")) result.vlan = one.number_up_to<std::uint16_t>("vlan", kHighestVid, 0);
     if (one.find("sl")) result.sl = one.number_up_to<std::uint8_t>("sl", kHighestPriority, 0);
+    if (one.find("l3_ok")) result.l3_ok = one.boolean("l3_ok", false);
+    if (one.find("l4_ok")) result.l4_ok = one.boolean("l4_ok", false);
   } else {
     using umd::RequestKind;
     if (result.kind == RequestKind::kCompareSwap || result.kind == RequestKind::kFetchAdd ||
@@ -234,6 +236,7 @@ void read_request_step(Reader& from, const VectorSetup& setup, VectorStep& to) {
     to.invalidate = from.text("invalidate");
     if (to.immediate) from.fail("\"immediate\" and \"invalidate\" exclude each other");
   }
+  if (to.kind == StepKind::kSend) to.ip_csum = from.boolean("ip_csum", false);
   if (to.kind != StepKind::kReceive && setup.type == hw::QpType::kUd) read_datagram(from, setup, to);
   to.status = read_status(from);
 }

@@ -145,6 +145,13 @@ TEST_CASE("strides of a UD queue pair have room for the address") {
   CHECK(Q::log_stride_for(16, 224, hw::QpType::kUd) == 9);
 }
 
+TEST_CASE("strides of a RawPacket queue pair hold the frame's segments and no other header") {
+  using Q = umd::SendQueue;
+  CHECK(Q::log_stride_for(3, 48, hw::QpType::kRawPacket) == 6);
+  CHECK(Q::log_stride_for(4, 0, hw::QpType::kRawPacket) == 7);
+  CHECK(Q::log_stride_for(1, 49, hw::QpType::kRawPacket) == 7);
+}
+
 TEST_CASE_METHOD(DatagramFixture,
                  "operations that a transport service does not have are refused when posted (9.4, table 37)") {
   using Op = hw::WqeOpcode;

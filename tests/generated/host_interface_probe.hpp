@@ -10,7 +10,7 @@
 namespace rnic::test {
 
 inline constexpr std::size_t kProbeBytes = 128;
-inline constexpr std::array<FieldProbe, 452> kFieldProbes = {{
+inline constexpr std::array<FieldProbe, 455> kFieldProbes = {{
     {"reg_identity_header.block_type", 8, 0, 16, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegIdentityHeader::decode(b.first<hw::RegIdentityHeader::kBytes>()).block_type, false); }},
     {"reg_identity_header.version", 8, 16, 16, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegIdentityHeader::decode(b.first<hw::RegIdentityHeader::kBytes>()).version, false); }},
     {"reg_identity_header.next_offset", 8, 32, 32, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::RegIdentityHeader::decode(b.first<hw::RegIdentityHeader::kBytes>()).next_offset, false); }},
@@ -85,7 +85,8 @@ inline constexpr std::array<FieldProbe, 452> kFieldProbes = {{
     {"wqe_control.fence", 16, 9, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeControl::decode(b.first<hw::WqeControl::kBytes>()).fence, false); }},
     {"wqe_control.solicited", 16, 10, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeControl::decode(b.first<hw::WqeControl::kBytes>()).solicited, false); }},
     {"wqe_control.inline_data", 16, 11, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeControl::decode(b.first<hw::WqeControl::kBytes>()).inline_data, false); }},
-    {"wqe_control.reserved0", 16, 12, 4, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeControl::decode(b.first<hw::WqeControl::kBytes>()).reserved0, false); }},
+    {"wqe_control.ip_csum", 16, 12, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeControl::decode(b.first<hw::WqeControl::kBytes>()).ip_csum, false); }},
+    {"wqe_control.reserved0", 16, 13, 3, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeControl::decode(b.first<hw::WqeControl::kBytes>()).reserved0, false); }},
     {"wqe_control.wqe_index", 16, 16, 16, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeControl::decode(b.first<hw::WqeControl::kBytes>()).wqe_index, false); }},
     {"wqe_control.qpn", 16, 32, 24, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeControl::decode(b.first<hw::WqeControl::kBytes>()).qpn, false); }},
     {"wqe_control.size", 16, 56, 8, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::WqeControl::decode(b.first<hw::WqeControl::kBytes>()).size, false); }},
@@ -148,7 +149,9 @@ inline constexpr std::array<FieldProbe, 452> kFieldProbes = {{
     {"cqe.with_imm", 64, 58, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::Cqe::decode(b.first<hw::Cqe::kBytes>()).with_imm, false); }},
     {"cqe.with_invalidate", 64, 59, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::Cqe::decode(b.first<hw::Cqe::kBytes>()).with_invalidate, false); }},
     {"cqe.grh", 64, 60, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::Cqe::decode(b.first<hw::Cqe::kBytes>()).grh, false); }},
-    {"cqe.reserved0", 64, 61, 3, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::Cqe::decode(b.first<hw::Cqe::kBytes>()).reserved0, false); }},
+    {"cqe.l3_ok", 64, 61, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::Cqe::decode(b.first<hw::Cqe::kBytes>()).l3_ok, false); }},
+    {"cqe.l4_ok", 64, 62, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::Cqe::decode(b.first<hw::Cqe::kBytes>()).l4_ok, false); }},
+    {"cqe.reserved0", 64, 63, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::Cqe::decode(b.first<hw::Cqe::kBytes>()).reserved0, false); }},
     {"cqe.byte_count", 64, 64, 32, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::Cqe::decode(b.first<hw::Cqe::kBytes>()).byte_count, false); }},
     {"cqe.immediate", 64, 96, 32, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::Cqe::decode(b.first<hw::Cqe::kBytes>()).immediate, false); }},
     {"cqe.retired_index", 64, 128, 16, false, [](std::span<const std::uint8_t> b) { return field_bytes(hw::Cqe::decode(b.first<hw::Cqe::kBytes>()).retired_index, false); }},

@@ -64,22 +64,47 @@ pair ib_send_lat -x 1 -n 100 -e
 pair ib_atomic_bw -x 1 -n 100
 pair ib_atomic_lat -x 1 -n 100 -A CMP_AND_SWAP
 """
-# Over the port's network interface: ARP, ping, a copy by TCP of which both know the sum, and programs that exchange their data by TCP.
+# Over the port's network interface: ARP, ping, copies by TCP of which both know the sum, and programs that exchange their data by TCP. The checksums
+# of both ways are the NICs'; the first copy over either IP version is with a receiver that looks at them itself.
 TCP = r"""
 cat >/tmp/tcp.py <<'END'
-import hashlib, socket, sys
+import array, fcntl, hashlib, socket, struct, sys
 data = b"".join(hashlib.sha256(i.to_bytes(4, "big")).digest() for i in range(8192))
+GRXCSUM, SRXCSUM, GTXCSUM = 0x14, 0x15, 0x16  # linux/ethtool.h
+def checksums(command, value=0):
+    words = array.array("I", [command, value])
+    with socket.socket() as any_socket:
+        fcntl.ioctl(any_socket, 0x8946, struct.pack("16sP16x", b"eth0", words.buffer_info()[0]))  # SIOCETHTOOL
+    return words[1]
+def fetch(address):
+    peer = socket.create_connection((address, 5000), timeout=60)
+    got = b""
+    while len(got) < len(data):
+        got += peer.recv(65536) or sys.exit("the connection ends")
+    peer.sendall(b"y" if got == data else b"n")
+    if got != data:
+        sys.exit(f"other data from {address}")
+if not checksums(GTXCSUM) or not checksums(GRXCSUM):
+    sys.exit("the interface has no checksums of its own")
+addresses = ["10.0.0.1", "fe80::ff:fe00:1%eth0"]
 if sys.argv[1] == "serve":
-    listener = socket.create_server(("10.0.0.1", 5000))
-    peer, _ = listener.accept()
-    peer.sendall(data)
-    sys.exit(peer.recv(1) != b"y")
-peer = socket.create_connection(("10.0.0.1", 5000), timeout=60)
-got = b""
-while len(got) < len(data):
-    got += peer.recv(65536) or sys.exit("the connection ends")
-peer.sendall(b"y" if got == data else b"n")
-sys.exit(got != data)
+    listener = socket.create_server(("::", 5000), family=socket.AF_INET6, dualstack_ipv6=True)
+    for _ in range(2 * len(addresses)):
+        peer, _ = listener.accept()
+        peer.sendall(data)
+        if peer.recv(1) != b"y":
+            sys.exit("the peer has other data")
+else:
+    for address in addresses:
+        for by_device in (0, 1):
+            checksums(SRXCSUM, by_device)
+            if checksums(GRXCSUM) != by_device:
+                sys.exit("checksums of received frames cannot be switched")
+            fetch(address)
+lines = [line.split() for line in open("/proc/net/snmp")]
+errors = [dict(zip(*pair)) for pair in zip(lines[::2], lines[1::2])]
+if any(table.get("InCsumErrors", "0") != "0" for table in errors):
+    sys.exit(f"wrong checksums: {errors}")
 END
 """
 TCP_SERVER = TCP + r"""

@@ -587,7 +587,7 @@ struct AdminModel {
     if (has(hw::QpAttr::kSqPsn)) send.next_psn = send.una_psn = send.max_psn = body.sq_psn;
     if (send.state == static_cast<std::uint8_t>(QpState::kSqe)) {  // the queue begins anew where it stands
       send.exec_idx = send.retire_idx;
-      send.msg_active = send.msg_off = send.resume = send.sge_idx = send.sge_off = send.buf_count = 0;
+      send.msg_active = send.msg_off = send.resume = send.sge_idx = send.sge_off = send.buf_count = send.ahead = 0;
       send.fault = 0;
       send.turned = 1;
       send.fetch_gen = (send.fetch_gen + 1) & 15;

@@ -437,6 +437,8 @@ class PlaceModel {
     done.source_qpn = plan.source_qpn;
     done.vlan = plan.vlan;
     done.vlan_tci = plan.vlan_tci;
+    done.l3_ok = plan.l3_ok;
+    done.l4_ok = plan.l4_ok;
 
     std::vector<std::pair<std::uint64_t, std::uint8_t>> bytes;
     auto status = rtl::XlateStatus::kOk;

@@ -231,6 +231,8 @@ class ProtocolModel {
       plan.grh = ud;
       plan.source_qpn = d.source_qpn;
       if (ud) plan.vlan = d.vlan, plan.vlan_tci = d.vlan_tci;
+      plan.l3_ok = d.l3_ok;
+      plan.l4_ok = d.l4_ok;
       if (!srq) ++c.rq_head;
     }
     return true;
@@ -544,7 +546,8 @@ inline rtl::RxDone meaningful(rtl::RxDone d) {
   if (action != rtl::RxAction::kReadRequest && action != rtl::RxAction::kReceiveDone) d.byte_count = 0;
   if (action != rtl::RxAction::kReceiveDone) d.solicited = 0;
   if (!executed) d.ack_req = d.msg_last = 0;
-  if (action != rtl::RxAction::kReceiveDone) d.grh = 0, d.source_qpn = 0, d.vlan = 0, d.vlan_tci = 0;
+  if (action != rtl::RxAction::kReceiveDone)
+    d.grh = d.l3_ok = d.l4_ok = 0, d.source_qpn = 0, d.vlan = 0, d.vlan_tci = 0;
   if (action == rtl::RxAction::kGiveBack) d.psn = 0, d.wqe_idx = 0;
   if (action != rtl::RxAction::kReceiveDone) d.write_imm = d.with_invalidate = 0;
   if (action == rtl::RxAction::kAck || action == rtl::RxAction::kReadDone) {

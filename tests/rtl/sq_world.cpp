@@ -93,6 +93,7 @@ Bytes World::encode(int qp, std::uint16_t index, const Work& work) const {
   control.fence = work.fence;
   control.solicited = work.solicited;
   control.inline_data = work.inlined;
+  control.ip_csum = work.ip_csum;
   control.wqe_index = index;
   control.qpn = queue.setup.qpn;
   control.size = static_cast<std::uint8_t>(work.size());
@@ -181,7 +182,10 @@ Work World::random_work(int qp) {
   // Table 37: UC has SENDs and WRITEs without invalidate, UD SENDs only.
   if (queue.setup.qp_type == static_cast<std::uint8_t>(QpType::kUc)) work.opcode = kOpcodes[bench.uniform(0, 3)];
   const bool datagram = queue.setup.qp_type == static_cast<std::uint8_t>(QpType::kUd);
-  if (is_raw) work.opcode = WqeOpcode::kSend;
+  if (is_raw) {
+    work.opcode = WqeOpcode::kSend;
+    work.ip_csum = bench.chance(0.5);
+  }
   if (datagram) {
     work.opcode = bench.chance(0.5) ? WqeOpcode::kSend : WqeOpcode::kSendImmediate;
     Bytes bytes(48);
@@ -280,6 +284,7 @@ void World::expect(Queue& queue, int qp, std::uint16_t index, const Work& work) 
     desc.psn = (first_psn + i) & 0xffffff;
     desc.ack_req = packet.last || i % 16 == 15;
     desc.solicited = packet.last && work.solicited;
+    desc.ip_csum = work.ip_csum;
     desc.wqe_idx = index;
     desc.ack_timeout = queue.setup.ack_timeout;
     desc.last_psn = read ? inflight.last_psn : desc.psn;  // what an answer to it acknowledges

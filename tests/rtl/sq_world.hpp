@@ -21,7 +21,7 @@ using Bytes = std::vector<std::uint8_t>;
 /// A work request, as the driver would be asked for it.
 struct Work {
   WqeOpcode opcode = WqeOpcode::kSend;
-  bool silent = false, fence = false, solicited = false, inlined = false;
+  bool silent = false, fence = false, solicited = false, inlined = false, ip_csum = false;
   std::uint64_t va = 0;
   std::uint32_t rkey = 0, immediate = 0;
   std::uint64_t swap_add = 0, compare = 0;

@@ -592,14 +592,14 @@ TEST_CASE("admin: SQE is left for RTS when its send queue has been flushed, for 
   // Nothing is left of the message that failed.
   force_state(world, 3, sqe);
   in_sqe([](auto& s) {
-    s.msg_active = s.resume = 1, s.msg_off = 4096, s.sge_idx = 3, s.sge_off = 77, s.buf_count = 5,
+    s.msg_active = s.resume = 1, s.msg_off = 4096, s.sge_idx = 3, s.sge_off = 77, s.buf_count = 5, s.ahead = 3,
     s.exec_idx = static_cast<std::uint16_t>(s.exec_idx - 1);
   });
   CHECK(both(world, resume()) == kSuccess);
   compare_qp(world, 3);
   const auto& left = world.model.qps[3].send;
   CHECK((left.msg_active == 0 && left.msg_off == 0 && left.resume == 0 && left.sge_idx == 0 && left.sge_off == 0 &&
-         left.buf_count == 0 && left.exec_idx == left.pi));
+         left.buf_count == 0 && left.ahead == 0 && left.exec_idx == left.pi));
   // A doorbell between the judgement and the writing: whatever comes first, no WQE of SQE is left in RTS.
   unsigned refused = 0, taken = 0;
   for (int round = 0; round < 240; ++round) {

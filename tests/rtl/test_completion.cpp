@@ -807,6 +807,7 @@ TEST_CASE("completion: UC and UD are not answered, and give receives back (9.8.2
   d.source_qpn = 0xabcdef;
   d.vlan = 1;
   d.vlan_tci = 0x6abc;
+  d.l4_ok = 1;
   place(Action::kReceiveDone, first);
   auto seen = take(w, 3, 0x700103);
   REQUIRE(seen.receive.size() == 1);
@@ -815,6 +816,8 @@ TEST_CASE("completion: UC and UD are not answered, and give receives back (9.8.2
   CHECK(seen.receive[0].source_qpn == 0xabcdef);
   CHECK(seen.receive[0].vlan == 1);
   CHECK(seen.receive[0].vlan_tci == 0x6abc);
+  CHECK(seen.receive[0].l3_ok == 0);
+  CHECK(seen.receive[0].l4_ok == 1);
   CHECK(seen.receive[0].byte_count == 140);
   CHECK(r.rq_done == static_cast<std::uint16_t>(first + 1));
 
@@ -901,7 +904,7 @@ TEST_CASE("completion: a failed request of UC or UD stops and flushes the send q
   for (int i = 0; i < 2; ++i) w.sent(5, hw::WqeOpcode::kSend, false, 1);
   s.pi = static_cast<std::uint16_t>(first + 40);
   // A message behind them is partly sent.
-  s.msg_active = s.resume = 1, s.msg_off = 512, s.sge_idx = 2, s.sge_off = 77, s.buf_count = 3;
+  s.msg_active = s.resume = 1, s.msg_off = 512, s.sge_idx = 2, s.sge_off = 77, s.buf_count = 3, s.ahead = 4;
   w.settle(20);
   // The first leaves; the second cannot.
   w.tx_faults.push({.qp = 5, .psn = (s.next_psn - 2) & 0xffffff, .wqe_idx = first, .sent = 1});
@@ -923,7 +926,8 @@ TEST_CASE("completion: a failed request of UC or UD stops and flushes the send q
   CHECK(s.state == raw(hw::QpState::kSqe));
   CHECK(r.state == raw(hw::QpState::kRts));
   CHECK((s.retire_idx == s.pi && s.exec_idx == s.pi));
-  CHECK((s.msg_active == 0 && s.resume == 0 && s.msg_off == 0 && s.sge_idx == 0 && s.sge_off == 0 && s.buf_count == 0));
+  CHECK((s.msg_active == 0 && s.resume == 0 && s.msg_off == 0 && s.sge_idx == 0 && s.sge_off == 0 && s.buf_count == 0 &&
+         s.ahead == 0));
   // What is posted now is flushed too, and the receive side goes on. Until the last of its CQEs has been handed over
   // the flush is under way.
   s.pi = static_cast<std::uint16_t>(first + 100);

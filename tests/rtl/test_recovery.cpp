@@ -113,7 +113,8 @@ TEST_CASE("recovery: goes back to the packet that is missing, so often as it may
     c.sge_idx = 3;
     c.sge_off = 77;
     c.buf_count = static_cast<std::uint8_t>(bench.uniform(0, 8));
-    c.fetching = bench.chance(0.5);
+    c.fetching = static_cast<std::uint8_t>(bench.uniform(0, 2));
+    c.ahead = static_cast<std::uint8_t>(bench.uniform(0, 8));
     c.fetch_gen = static_cast<std::uint8_t>(bench.uniform(0, 15));
     c.rd_head = static_cast<std::uint8_t>(bench.uniform(0, 31));
     const auto awaited = bench.uniform(0, 16);
@@ -178,7 +179,7 @@ TEST_CASE("recovery: goes back to the packet that is missing, so often as it may
         want.resume = packets != 0;
         want.sge_idx = 0;
         want.sge_off = 0;
-        want.buf_count = 0;
+        want.buf_count = want.ahead = 0;
         want.fetch_gen = (c.fetch_gen + 1) & 15;
         want.rd_tail = c.rd_head;
         want.rd_outstanding = static_cast<std::uint8_t>(c.rd_outstanding - awaited);

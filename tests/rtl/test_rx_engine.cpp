@@ -314,6 +314,8 @@ struct Bed {
     const unsigned vid = m.path.vlan ? m.path.vlan_id : 0;
     d.vlan = vid != 0 || bench.chance(0.5);
     if (d.vlan) d.vlan_tci = static_cast<std::uint16_t>(uniform(0, 15) << 12 | vid);
+    d.l3_ok = bench.chance(0.5);
+    d.l4_ok = bench.chance(0.5);
     if (m.recv.qp_type == 3) {
       d.vlan = bench.chance(0.5);
       d.vlan_tci = static_cast<std::uint16_t>(d.vlan ? bench.rng() : 0);

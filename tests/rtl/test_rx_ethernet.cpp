@@ -5,6 +5,7 @@
 #include "driver/generated/host_interface.hpp"
 #include "testbench/generated/rtl_streams.hpp"
 #include "tests/rtl/rx_models.hpp"
+#include "tests/support/ip_checksums.hpp"
 #include "tests/support/rtl_bench.hpp"
 
 // rtl/rx/rx_ethernet.sv between a wire that nothing stops, a front end that says late what each frame was, and a
@@ -123,6 +124,9 @@ struct World : Agent {
       want.opcode = 0x44;  // of the range that BTH opcodes leave to RD (9.2.1, table 38)
       want.dest_qpn = ethernet.qpn;
       want.payload_length = static_cast<std::uint16_t>(frames[i].size());
+      const auto sums = IpChecksums::of(frames[i]);
+      want.l3_ok = sums.l3_ok;
+      want.l4_ok = sums.l4_ok;
       REQUIRE(descs.items[i] == want);
     }
     return frames;
@@ -181,6 +185,30 @@ TEST_CASE("rx_ethernet: frames that pass the filter are received, whole and in o
   REQUIRE(w.taken == w.expected.size());
   REQUIRE(w.lost == w.too_long);
   REQUIRE(!w.expected.empty());
+}
+
+TEST_CASE("rx_ethernet: what the checksums of each frame are goes with it", "[rtl]") {
+  World w(seed(7));
+  auto ethernet = to(0x222222);
+  ethernet.promiscuous = 1;
+  w.set(ethernet);
+  w.wire_rate = GENERATE(1.0, 0.3);
+  w.descs.rate = w.payload.rate = 0.9;
+  std::size_t l3_ok = 0, l4_ok = 0;
+  for (int i = 0; i < 3000; ++i) {
+    Frame f{IpChecksums::random_frame(w.bench.rng, w.bench.chance(0.9) ? 130 : 1518)};
+    const auto header = w.frame(kOtherMac, 12).bytes;
+    std::copy(header.begin(), header.end(), f.bytes.begin());
+    f.other = w.bench.chance(0.7);
+    f.err = w.bench.chance(0.05);
+    if (w.wanted(f)) l3_ok += IpChecksums::of(f.bytes).l3_ok, l4_ok += IpChecksums::of(f.bytes).l4_ok;
+    w.send(std::move(f));
+    if (i % 100 == 99) w.drain();
+  }
+  w.drain();
+  REQUIRE(w.received() == w.expected);
+  CHECK(l3_ok > 200);
+  CHECK(l4_ok > 300);
 }
 
 TEST_CASE("rx_ethernet: nobody receives while PortEthernet is not enabled", "[rtl]") {

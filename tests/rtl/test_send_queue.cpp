@@ -913,6 +913,7 @@ TEST_CASE("send_queue: goes on from any packet where recovery puts it", "[rtl]")
           ctx.sge_off = 0;
           ctx.turned = 1;
           ctx.buf_count = 0;
+          ctx.ahead = 0;
           ctx.fetch_gen = (ctx.fetch_gen + 1) & 15;
           ctx.rd_tail = static_cast<std::uint8_t>((ctx.rd_tail - reads) & 31);
           ctx.rd_outstanding = static_cast<std::uint8_t>(ctx.rd_outstanding - reads);
@@ -977,6 +978,7 @@ TEST_CASE("send_queue: WQEs that were on their way when recovery went back are d
         ctx.exec_idx = packets[1].desc.wqe_idx;
         ctx.next_psn = packets[1].desc.psn;
         ctx.buf_count = 0;
+        ctx.ahead = 0;
         ctx.fetch_gen = (ctx.fetch_gen + 1) & 15;
       },
       true);
@@ -984,6 +986,109 @@ TEST_CASE("send_queue: WQEs that were on their way when recovery went back are d
   world.bench.run(500);
   CHECK(world.context(5).exec_idx == queue.pi);
   CHECK(world.failures.empty());
+}
+
+namespace {
+
+Work small_frame(std::size_t bytes) {
+  auto work = inline_write(bytes);
+  work.opcode = WqeOpcode::kSend;
+  return work;
+}
+
+/// A queue of small frames whose next WQEs take long to come.
+std::vector<Packet> post_small(World& world, int qp, int count) {
+  world.dma_latency_low = world.dma_latency_high = 400;
+  world.set_up(qp, [](rtl::SendCtx& ctx) {
+    ctx.log_depth = 7;
+    ctx.log_stride = 6;
+    ctx.qp_type = static_cast<std::uint8_t>(QpType::kRawPacket);
+  });
+  for (int i = 0; i < count; ++i) world.write_wqe(qp, small_frame(14 + static_cast<std::size_t>(i) % 16));
+  const auto& expected = world.queues[qp].expected;
+  std::vector<Packet> packets(expected.begin(), expected.end());
+  world.ring(qp);
+  return packets;
+}
+
+}  // namespace
+
+TEST_CASE("send_queue: one half of the WQE buffer is fetched while the other is on its way", "[rtl]") {
+  World world(seed(24));
+  post_small(world, 5, 100);
+  auto& queue = world.queues[5];
+  world.bench.run_until([&] { return world.context(5).fetching == 2; }, 3000, "two fetches");
+  const auto begin = world.bench.cycle;
+  world.bench.run_until([&] { return queue.expected.empty(); }, 20000, "all packets");
+  // Eight WQEs in the time of a read and what they take themselves; one fetch at a time would bring less than five.
+  CHECK(world.bench.cycle - begin < 92 * (400 + 150) / 8);
+  world.finish();
+}
+
+TEST_CASE("send_queue: of two fetches that were on their way when recovery went back both are dropped", "[rtl]") {
+  World world(seed(25));
+  world.answer = false;
+  for (int round = 0; round < 8; ++round) {
+    const auto packets = post_small(world, round, 40);
+    auto& queue = world.queues[round];
+    world.bench.run_until([&] { return world.context(round).fetching == 2; }, 3000, "two fetches");
+    world.bench.run(world.bench.uniform(0, 450));
+    const std::size_t sent = packets.size() - queue.expected.size();
+    REQUIRE(sent > 2);
+    const std::size_t back = world.bench.uniform(1, sent - 1);
+    queue.expected.assign(packets.begin() + static_cast<std::ptrdiff_t>(back), packets.end());
+    world.change(
+        round,
+        [&](rtl::SendCtx& ctx) {
+          ctx.exec_idx = packets[back].desc.wqe_idx;
+          ctx.next_psn = packets[back].desc.psn;
+          ctx.buf_count = 0;
+          ctx.ahead = 0;
+          ctx.fetch_gen = (ctx.fetch_gen + 1) & 15;
+        },
+        true);
+    world.bench.run_until([&] { return queue.expected.empty(); }, 20000, "second pass");
+    world.bench.run(1000);
+    const auto ctx = world.context(round);
+    CHECK(ctx.exec_idx == queue.pi);
+    CHECK((ctx.fetching == 0 && ctx.ahead == 0 && ctx.buf_count == 0));
+  }
+  CHECK(world.failures.empty());
+}
+
+TEST_CASE("send_queue: behind a fetch that failed the next one is not taken in its place", "[rtl]") {
+  World world(seed(26));
+  world.set_up(4, [](rtl::SendCtx& ctx) {
+    ctx.log_depth = 7;
+    ctx.log_stride = 6;
+    ctx.qp_type = static_cast<std::uint8_t>(QpType::kRawPacket);
+    ctx.pi = ctx.exec_idx = ctx.retire_idx = 0;
+  });
+  world.answer = false;
+  constexpr int kWindow = hw::kSqWindow;
+  for (int i = 0; i < kWindow + 3; ++i) world.write_wqe(4, small_frame(40));
+  world.ring(4);
+  world.bench.run(10000);
+  auto& queue = world.queues.at(4);
+  REQUIRE(world.context(4).buf_count == 3);  // they wait until one of the window retires
+  world.dma_latency_low = world.dma_latency_high = 400;
+  world.bad_addresses.insert(queue.setup.sq_base / 64 + kWindow + 3);
+  for (const int count : {1, 2}) {
+    for (int i = 0; i < count; ++i) world.write_wqe(4, small_frame(30));
+    world.ring(4);
+    world.bench.run(100);
+  }
+  REQUIRE(world.context(4).fetching == 2);
+  REQUIRE(world.context(4).ahead == 3);
+  // The first of the three can be read the next time. Once all is asked for anew, it is sent in order.
+  world.bench.run_until([&] { return world.context(4).ahead != 3; }, 1000, "the first to fail");
+  world.bad_addresses.clear();
+  CHECK(world.context(4).buf_count == 3);
+  world.answer = true;
+  world.finish();
+  CHECK(world.failures.empty());
+  CHECK(world.context(4).exec_idx == queue.pi);
+  CHECK(queue.packets == kWindow + 6);
 }
 
 // What the host has shortened since its first packets left is no WQE to go on with.
@@ -1012,6 +1117,7 @@ TEST_CASE("send_queue: a WQE that is shorter than what was sent of it fails", "[
             ctx.msg_active = opcode != WqeOpcode::kRead;
             ctx.resume = 1;
             ctx.buf_count = 0;
+            ctx.ahead = 0;
             ctx.fetch_gen = (ctx.fetch_gen + 1) & 15;
             ctx.rd_tail = ctx.rd_head;
             ctx.rd_outstanding = 0;
@@ -1451,6 +1557,7 @@ TEST_CASE("send_queue: lost packets are sent again in SQD; drained is not before
         ctx.msg_off = static_cast<std::uint32_t>(256 * from);
         ctx.msg_active = ctx.resume = from != 0;
         ctx.buf_count = 0;
+        ctx.ahead = 0;
         ctx.fetch_gen = (ctx.fetch_gen + 1) & 15;
       },
       true);
@@ -1512,6 +1619,11 @@ TEST_CASE(
   for (const std::uint32_t bytes : {0u, 13u, 4097u, 8192u})
     kinds.push_back({QpType::kRawPacket, plain(WqeOpcode::kSend, {bytes}), CqeStatus::kLocLenErr});
   kinds.push_back({QpType::kRawPacket, plain(WqeOpcode::kSend, {4000, 97}), CqeStatus::kLocLenErr});
+  // Checksums are put into Ethernet frames alone.
+  auto summed = plain(WqeOpcode::kSend, {64});
+  summed.ip_csum = true;
+  for (const auto type : {QpType::kRc, QpType::kUc}) kinds.push_back({type, summed, CqeStatus::kLocQpOpErr});
+  kinds.push_back({QpType::kUd, datagram(summed), CqeStatus::kLocQpOpErr});
   World world(seed(13));
   int qp = 0;
   for (const auto& kind : kinds) {

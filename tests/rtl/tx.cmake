@@ -1,4 +1,5 @@
 rnic_rtl_test(${RTL}/common/icrc.sv)
+rnic_rtl_test(${RTL}/common/eth_checksum.sv)
 rnic_rtl_test(${RTL}/common/packet_buffer.sv -GWidth=32 -GDepth=16)
 rnic_rtl_test(${RTL}/tx/gather_align.sv)
 rnic_rtl_test(${RTL}/tx/tx_path.sv)

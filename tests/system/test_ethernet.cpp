@@ -1,10 +1,12 @@
 // Ethernet frames that are not RoCEv2: queue pairs of type RawPacket and the kernel driver's port on them
 // (docs/host_interface.md, Ethernet). RNIC_SEED=n replays a failure.
 #include <algorithm>
+#include <random>
 #include <vector>
 
 #include "driver/ethernet/ethernet_port.hpp"
 #include "model/random.hpp"
+#include "tests/support/ip_checksums.hpp"
 #include "tests/system/unreliable_world.hpp"
 
 using namespace rnic;
@@ -32,13 +34,28 @@ Bytes frame_of(model::Random& random, std::uint64_t dest, std::uint64_t source, 
   return frame;
 }
 
+/// A UDP datagram of IPv4 that fills the frame; its checksums are random.
+Bytes udp_frame(model::Random& random, std::uint64_t dest, std::uint64_t source, std::size_t bytes) {
+  auto frame = frame_of(random, dest, source, bytes);
+  IpChecksums::put(frame, 12, 0x0800);
+  frame[14] = 0x45;
+  IpChecksums::put(frame, 16, bytes - 14);
+  IpChecksums::put(frame, 20, 0x4000);
+  frame[23] = 17;
+  IpChecksums::put(frame, 38, bytes - 34);
+  return frame;
+}
+
 /// A port, and what has come to it.
 struct Station {
   explicit Station(Endpoint& at) : endpoint(at) {
-    port = must(EthernetPort::open(at.kernel(), [this](auto frame) { came.emplace_back(frame.begin(), frame.end()); }));
+    port = must(EthernetPort::open(at.kernel(), [this](auto frame, auto vouched) {
+      came.emplace_back(frame.begin(), frame.end());
+      checksums.push_back(vouched);
+    }));
   }
-  void send(const Bytes& frame) {
-    for (auto sent = port->send(frame); !sent.ok(); sent = port->send(frame)) {
+  void send(const Bytes& frame, bool ip_csum = false) {
+    for (auto sent = port->send(frame, ip_csum); !sent.ok(); sent = port->send(frame, ip_csum)) {
       REQUIRE(sent.error() == Error::kQueueFull);
       endpoint.device().elapse(100);
       port->poll();
@@ -50,6 +67,7 @@ struct Station {
   Endpoint& endpoint;
   std::unique_ptr<EthernetPort> port;
   std::vector<Bytes> came;
+  std::vector<EthernetPort::Checksums> checksums;
 };
 
 void settle(Station& a, Station& b, std::uint64_t ns = 20'000) {
@@ -210,9 +228,46 @@ TEST_CASE("without a receive WQE a frame is dropped, and those behind it come") 
   });
 }
 
-TEST_CASE("frames of 1514 bytes from two send queues fill nine tenths of the wire, into one receive queue") {
+TEST_CASE("checksums are put in when asked for, and vouched for when they are right") {
+  const auto options = WorldOptions::from_environment("ethernet_checksums");
+  auto& world = fresh_world(options);
+  with_endpoints(world, [&](Endpoint& endpoint_a, Endpoint& endpoint_b) {
+    Station a(endpoint_a), b(endpoint_b);
+    std::mt19937_64 rng(options.seed);
+    std::vector<Bytes> expected;
+    for (std::size_t i = 0; i < 400; ++i) {
+      auto frame = IpChecksums::random_frame(rng, i % 4 == 0 ? ethernet::kMaxFrameBytes : 200);
+      for (unsigned byte = 0; byte < 6; ++byte) {
+        frame[byte] = static_cast<std::uint8_t>(b.mac() >> 8 * (5 - byte));
+        frame[6 + byte] = static_cast<std::uint8_t>(a.mac() >> 8 * (5 - byte));
+      }
+      const bool ip_csum = rng() % 2 == 0;
+      a.send(frame, ip_csum);
+      expected.push_back(ip_csum ? IpChecksums::inserted(padded(frame)) : padded(frame));
+      if (i % 50 == 49) settle(a, b);
+    }
+    settle(a, b);
+    REQUIRE(b.came.size() == expected.size());
+    std::size_t right = 0;
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      INFO("frame " << i);
+      REQUIRE(b.came[i] == expected[i]);
+      const auto found = IpChecksums::of(expected[i]);
+      CHECK(b.checksums[i].l3_ok == found.l3_ok);
+      CHECK(b.checksums[i].l4_ok == found.l4_ok);
+      right += found.l4_ok;
+    }
+    CHECK(right > 100);
+    CHECK(b.counter(Counter::kRxEthernetLost) == 0);
+  });
+}
+
+namespace {
+
+/// Share of the wire that frames of 1514 bytes fill, from `queues` send queues of a host into one receive queue of the
+/// other. With frame check sequence, preamble and gap (IEEE 802.3 clause 4A.4.2).
+double share_of_wire(const WorldOptions& options, std::size_t queues, bool ip_csum) {
   constexpr std::size_t kFrames = 600;
-  const auto options = WorldOptions::from_environment("ethernet_rate");
   auto& world = fresh_world(options);
   std::unique_ptr<Station> stations[2];
   std::size_t ready = 0;
@@ -231,13 +286,16 @@ TEST_CASE("frames of 1514 bytes from two send queues fill nine tenths of the wir
   };
   on_host(0, [&](Station& a, Station& b) {
     model::Random random(options.seed, "ethernet");
-    const auto frame = frame_of(random, b.mac(), a.mac(), 1514);
-    // One alone waits for its WQEs, which it reads from host memory a few at a time.
-    Station second(a.endpoint);
-    for (std::size_t i = 0; i < kFrames; ++i) (i % 2 == 0 ? a : second).send(frame);
-    while (second.port->counters().sent < kFrames / 2) {
-      a.endpoint.device().elapse(100);
-      second.port->poll();
+    const auto frame = ip_csum ? udp_frame(random, b.mac(), a.mac(), 1514) : frame_of(random, b.mac(), a.mac(), 1514);
+    std::vector<std::unique_ptr<Station>> more;
+    for (std::size_t i = 1; i < queues; ++i) more.push_back(std::make_unique<Station>(a.endpoint));
+    const auto queue = [&](std::size_t i) -> Station& { return i == 0 ? a : *more[i - 1]; };
+    for (std::size_t i = 0; i < kFrames; ++i) queue(i % queues).send(frame, ip_csum);
+    for (std::size_t i = 0; i < queues; ++i) {
+      while (queue(i).port->counters().sent < kFrames / queues) {
+        a.endpoint.device().elapse(100);
+        queue(i).port->poll();
+      }
     }
   });
   on_host(1, [&](Station& b, Station&) {
@@ -251,10 +309,22 @@ TEST_CASE("frames of 1514 bytes from two send queues fill nine tenths of the wir
     }
     REQUIRE(b.came.size() == kFrames);
     CHECK(b.counter(Counter::kRxEthernetLost) == 0);
+    if (ip_csum) {
+      for (const auto& checksums : b.checksums) REQUIRE((checksums.l3_ok && checksums.l4_ok));
+    }
   });
   world.run(10'000'000);
-  // With frame check sequence, preamble and gap (IEEE 802.3 clause 4A.4.2).
   const double wire_ns = static_cast<double>((kFrames - 1) * (1514 + 24) * 8) / options.wire.rate_gbps;
-  INFO("took " << last_ns - first_ns << " ns, the wire " << wire_ns);
-  CHECK(wire_ns / static_cast<double>(last_ns - first_ns) >= 0.9);
+  return wire_ns / static_cast<double>(last_ns - first_ns);
+}
+
+}  // namespace
+
+TEST_CASE("frames of 1514 bytes from one send queue fill nine tenths of the wire, with checksums of the NIC's too") {
+  const bool ip_csum = GENERATE(false, true);
+  CHECK(share_of_wire(WorldOptions::from_environment("ethernet_rate"), 1, ip_csum) >= 0.9);
+}
+
+TEST_CASE("frames of 1514 bytes from two send queues fill nine tenths of the wire, into one receive queue") {
+  CHECK(share_of_wire(WorldOptions::from_environment("ethernet_rate"), 2, false) >= 0.9);
 }
