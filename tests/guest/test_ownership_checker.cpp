@@ -395,7 +395,9 @@ TEST_CASE("a slot that is written while it is the device's is named") {
     pair.do_command();
     pair.at(kSends)[0] ^= 1;
     pair.read(kSends, 64);
+    const auto before = pair.checker.figures().slots;
     pair.post_send(1);
+    CHECK(pair.checker.figures().slots == before);
     CHECK(pair.broken().empty());
   }
 }
