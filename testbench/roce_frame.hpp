@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
-
+#include <span>
 #include <string>
 #include <vector>
 
