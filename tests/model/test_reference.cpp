@@ -14,7 +14,13 @@ Address ipv4(std::uint8_t last) { return {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0x
 
 Packet write_of(std::size_t bytes) {
   Packet packet;
-  packet.path = {0x020000000001, 0x020000000002, false, ipv4(1), ipv4(2), 0, 64, 0, 0xc000};
+  packet.path = {.source_mac = 0x020000000001,
+                 .dest_mac = 0x020000000002,
+                 .tag = {},
+                 .source = ipv4(1),
+                 .dest = ipv4(2),
+                 .hop_limit = 64,
+                 .source_port = 0xc000};
   packet.opcode = op::WriteOnlyImmediate;
   packet.ack_request = true;
   packet.pkey = 0xffff;
