@@ -6,9 +6,8 @@
 /// pulse with that packet's index_i).
 ///
 /// index_i is {responder, QP}; killed_o is combinational, kill_i and revive_i show from the next
-/// cycle on. A
-/// qp_reset is answered, and the bits of the QP cleared, when all packets taken before it
-/// (packet_in_i) are through (packet_out_i): a fault of the old life of a QP cannot hit the new
+/// cycle on. A qp_reset is answered, and the bits of the QP cleared, when all packets taken before
+/// it (packet_in_i) are through (packet_out_i): a fault of the old life of a QP cannot hit the new
 /// one.
 module tx_kill (
     input  wire logic       clk_i,
