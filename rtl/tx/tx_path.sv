@@ -11,10 +11,11 @@
 /// there, and then has no gap other than by eth_tx_ready_i; frames are padded to 60 bytes. A raw
 /// frame gets the checksums that it asks for. A payload that cannot be had (translation refused,
 /// DMA error) drops the packet, reports tx_fault once, and drops all later packets of that side of
-/// that QP until qp_reset or a request with `turned`, but for a fatal NAK. A descriptor with `tell`
-/// is reported there too, when its packet has left (UC, UD: its message is done). A request with
+/// that QP until qp_reset or a request with turned, but for a fatal NAK. A descriptor with tell is
+/// reported there too, when its packet has left (UC, UD: its message is done). A request with
 /// ack_req is reported on left_* when the port has taken the last word of its frame (tx_port).
-/// reach: what a QP has sent (tx_sent), a cycle after reach_rd_en_i. busy_o: something moves inside.
+/// reach: what a QP has sent (tx_sent), a cycle after reach_rd_en_i. busy_o: something moves
+/// inside.
 module tx_path (
     input  wire logic                      clk_i,
     input  wire logic                      rst_ni,
