@@ -12,6 +12,10 @@ namespace {
 constexpr std::size_t kDword = 4, kWord = 8;
 constexpr std::uint32_t kIndexMask = WrittenRing::kIndexMask;
 constexpr unsigned kMostLogAdmin = 8, kLogCommand = 7;
+constexpr const char *kAdminQueue = "the admin queue", *kAdminCompletions = "the ring of admin completions",
+                     *kSendQueue = "the send queue of queue pair", *kReceiveQueue = "the receive queue of queue pair",
+                     *kSharedQueue = "shared receive queue", *kCompletionQueue = "completion queue",
+                     *kEventQueue = "event queue";
 
 std::uint64_t little(std::span<const std::uint8_t> bytes) {
   std::uint64_t value = 0;
@@ -43,6 +47,8 @@ void OwnershipChecker::reset() {
   windows_.clear();
 }
 
+std::string OwnershipChecker::RingName::text() const { return number ? fmt::format("{} {:#x}", what, *number) : what; }
+
 void OwnershipChecker::tell(OwnershipRule rule, const std::string& what) {
   if (figures_.broken.at(static_cast<std::size_t>(rule))++ != 0 || !tell_) return;
   const OwnershipRuleText& text = text_of(rule);
@@ -50,8 +56,7 @@ void OwnershipChecker::tell(OwnershipRule rule, const std::string& what) {
                     text.section));
 }
 
-// ---- What the driver writes to the device
-// ----------------------------------------------------------------------------
+// ---- What the driver writes to the device ----
 
 void OwnershipChecker::request(const model::HostRequest& request) {
   if (request.kind != model::TlpKind::kMemoryWrite || request.poisoned) return;
@@ -98,14 +103,14 @@ void OwnershipChecker::configure_admin() {
   admin_.doorbell = 0;
   if (!zeroed)
     tell(OwnershipRule::kRingNotZeroed,
-         fmt::format("the ring of admin completions at {:#x} is not zero", admin_.completion_base));
+         fmt::format("{} at {:#x} is not zero", kAdminCompletions, admin_.completion_base));
 }
 
 void OwnershipChecker::admin_doorbell(std::uint16_t producer) {
   if (!admin_.commands) return;
   PostedRing& ring = *admin_.commands;
   const std::uint16_t before = ring.producer();
-  post({"the admin queue", ring, {}}, producer);
+  post({{kAdminQueue}, ring, {}}, producer);
   // A command's slot in the other ring is the device's with it; of the first pass it was zeroed.
   for (std::uint16_t index = before; index != ring.producer(); ++index, ++admin_.handed_over) {
     if (admin_.handed_over < ring.depth()) continue;
@@ -150,9 +155,8 @@ void OwnershipChecker::window(std::uint8_t uar, std::size_t offset, const std::v
   };
   if (offset == 0) {
     if (std::exchange(window.begun, true)) posts();
-    const std::uint64_t first = little(piece);
     std::array<std::uint8_t, hw::WqeControl::kBytes> head{};
-    for (std::size_t i = 0; i < kWord; ++i) head.at(i) = static_cast<std::uint8_t>(first >> 8 * i);
+    std::copy_n(piece.begin(), kWord, head.begin());
     const auto control = decoded<hw::WqeControl>(head.data());
     constexpr std::size_t kSegment = 16;
     window = {true, window.disordered, piece.size(), control.size * kSegment, control.qpn, control.wqe_index};
@@ -177,7 +181,8 @@ void OwnershipChecker::send_doorbell(std::uint8_t uar, std::uint32_t qpn, std::u
   SharedQp* const qp = objects_.qp(qpn);
   if (qp == nullptr) return unknown(hw::AdminOpcode::kCreateQp, "queue pair", qpn);
   if (qp->uar != uar) return;
-  post({fmt::format("the send queue of queue pair {:#x}", qpn), qp->send,
+  post({{kSendQueue, qpn},
+        qp->send,
         [qpn](std::uint16_t index, const std::uint8_t* slot) {
           const auto control = decoded<hw::WqeControl>(slot);
           return control.wqe_index == index && control.qpn == qpn;
@@ -189,16 +194,18 @@ void OwnershipChecker::receive_doorbell(std::uint8_t uar, std::uint32_t qpn, std
   SharedQp* const qp = objects_.qp(qpn);
   if (qp == nullptr) return unknown(hw::AdminOpcode::kCreateQp, "queue pair", qpn);
   if (qp->uar != uar || qp->srq) return;
-  post({fmt::format("the receive queue of queue pair {:#x}", qpn), qp->receive,
+  post({{kReceiveQueue, qpn},
+        qp->receive,
         [](std::uint16_t index, const std::uint8_t* slot) { return decoded<hw::WqeReceive>(slot).wqe_index == index; }},
        producer);
 }
 
 void OwnershipChecker::srq_doorbell(std::uint8_t uar, std::uint32_t srqn, std::uint16_t producer) {
   SharedSrq* const srq = objects_.srq(srqn);
-  if (srq == nullptr) return unknown(hw::AdminOpcode::kCreateSrq, "shared receive queue", srqn);
+  if (srq == nullptr) return unknown(hw::AdminOpcode::kCreateSrq, kSharedQueue, srqn);
   if (srq->uar != uar) return;
-  post({fmt::format("shared receive queue {:#x}", srqn), srq->ring,
+  post({{kSharedQueue, srqn},
+        srq->ring,
         [srq](std::uint16_t index, const std::uint8_t* slot) {
           const auto wqe = decoded<hw::WqeReceive>(slot);
           srq->tags[wqe.tag] = index;
@@ -209,14 +216,14 @@ void OwnershipChecker::srq_doorbell(std::uint8_t uar, std::uint32_t srqn, std::u
 
 void OwnershipChecker::cq_doorbell(std::uint8_t uar, std::uint32_t cqn, std::uint32_t consumer) {
   SharedCq* const cq = objects_.cq(cqn);
-  if (cq == nullptr) return unknown(hw::AdminOpcode::kCreateCq, "completion queue", cqn);
-  if (cq->uar == uar) consume(fmt::format("completion queue {:#x}", cqn), cq->entries, consumer);
+  if (cq == nullptr) return unknown(hw::AdminOpcode::kCreateCq, kCompletionQueue, cqn);
+  if (cq->uar == uar) consume({kCompletionQueue, cqn}, cq->entries, consumer);
 }
 
 void OwnershipChecker::eq_doorbell(std::uint32_t eqn, std::uint32_t consumer) {
   EntryQueue* const eq = objects_.eq(eqn);
-  if (eq == nullptr) return unknown(hw::AdminOpcode::kCreateEq, "event queue", eqn);
-  consume(fmt::format("event queue {:#x}", eqn), *eq, consumer);
+  if (eq == nullptr) return unknown(hw::AdminOpcode::kCreateEq, kEventQueue, eqn);
+  consume({kEventQueue, eqn}, *eq, consumer);
 }
 
 void OwnershipChecker::post(const Posting& posting, std::uint16_t producer) {
@@ -226,7 +233,7 @@ void OwnershipChecker::post(const Posting& posting, std::uint16_t producer) {
     case PostedRing::Doorbell::kSame: return;
     case PostedRing::Doorbell::kBack:
       return tell(OwnershipRule::kProducerBack, fmt::format("{}: the producer index goes from {:#x} to {:#x}",
-                                                            posting.name, ring.producer(), producer));
+                                                            posting.name.text(), ring.producer(), producer));
     case PostedRing::Doorbell::kOverrun: return overrun(posting, producer);
     case PostedRing::Doorbell::kPosts: break;
   }
@@ -236,7 +243,7 @@ void OwnershipChecker::post(const Posting& posting, std::uint16_t producer) {
     const bool in_place = slot == nullptr || !posting.in_place || posting.in_place(index, slot);
     if (!in_place)
       tell(OwnershipRule::kDoorbellBeforeWqe,
-           fmt::format("{}: the doorbell comes, and WQE {:#x} is not in its slot at {:#x}", posting.name, index,
+           fmt::format("{}: the doorbell comes, and WQE {:#x} is not in its slot at {:#x}", posting.name.text(), index,
                        ring.address(index)));
     ring.hand_over(memory_, in_place);
     ++figures_.slots;
@@ -250,70 +257,65 @@ void OwnershipChecker::overrun(const Posting& posting, std::uint16_t producer) {
     const auto owned = ring.owned_in(index);
     if (!owned || ring.unchanged(memory_, *owned)) continue;
     return tell(OwnershipRule::kSlotOverwritten,
-                fmt::format("{}: the slot of {:#x} is written for {:#x}, and {:#x} is not "
-                            "done",
-                            posting.name, *owned, index, *owned));
+                fmt::format("{}: the slot of {:#x} is written for {:#x}, and {:#x} is not done", posting.name.text(),
+                            *owned, index, *owned));
   }
-  tell(OwnershipRule::kRingOverrun, fmt::format("{}: {} are posted and not done, of {} slots", posting.name,
+  tell(OwnershipRule::kRingOverrun, fmt::format("{}: {} are posted and not done, of {} slots", posting.name.text(),
                                                 static_cast<std::uint16_t>(producer - ring.retired()), ring.depth()));
 }
 
-void OwnershipChecker::consume(const std::string& name, EntryQueue& queue, std::uint32_t consumer) {
+void OwnershipChecker::consume(const RingName& name, EntryQueue& queue, std::uint32_t consumer) {
   ++figures_.doorbells;
   const std::uint32_t there = (queue.producer - queue.consumer) & kIndexMask;
   const std::uint32_t taken = (consumer - queue.consumer) & kIndexMask;
   if (taken > kIndexMask / 2)
     return tell(OwnershipRule::kConsumerBack,
-                fmt::format("{}: the consumer index goes from {:#x} to {:#x}", name, queue.consumer, consumer));
+                fmt::format("{}: the consumer index goes from {:#x} to {:#x}", name.text(), queue.consumer, consumer));
   if (taken > there)
     return tell(OwnershipRule::kConsumerAhead,
-                fmt::format("{}: the consumer index says {:#x}, and entry {:#x} is not written yet", name, consumer,
-                            queue.producer));
+                fmt::format("{}: the consumer index says {:#x}, and entry {:#x} is not written yet", name.text(),
+                            consumer, queue.producer));
   for (; queue.consumer != consumer; queue.consumer = (queue.consumer + 1) & kIndexMask) {
     const std::uint64_t address = queue.ring.address(queue.consumer);
     if (queue.ring.has(queue.consumer) && late_.waits(at(address))) {
       tell(OwnershipRule::kEntryReadUnordered,
-           fmt::format("{}: entry {:#x} is given back, and behind its phase the rest of it was not waited for", name,
-                       queue.consumer));
+           fmt::format("{}: entry {:#x} is given back, and behind its phase the rest of it was not waited for",
+                       name.text(), queue.consumer));
       late_.bring();
     }
     queue.ring.give_back(memory_, queue.consumer);
   }
 }
 
-// ---- What the device does in memory
-// ----------------------------------------------------------------------------------
+// ---- What the device does in memory ----
 
 bool OwnershipChecker::read(const model::DmaRequest& request, const model::Iommu::Place& /*from*/,
                             std::vector<std::uint8_t>& data, const std::function<bool()>& memory) {
   const std::uint64_t address = request.address;
   const std::size_t bytes = std::size_t{request.length_dw} * kDword;
   if (admin_.commands && address - admin_.commands->base() < admin_.commands->bytes()) {
-    read_slots("the admin queue", *admin_.commands, address - admin_.commands->base(), bytes);
+    read_slots({kAdminQueue}, *admin_.commands, address - admin_.commands->base(), bytes);
   } else if (const auto place = objects_.find(address)) {
     if (place->kind == SharedKind::kSends)
-      read_slots(fmt::format("the send queue of queue pair {:#x}", place->number), objects_.qp(place->number)->send,
-                 place->offset, bytes);
+      read_slots({kSendQueue, place->number}, objects_.qp(place->number)->send, place->offset, bytes);
     if (place->kind == SharedKind::kReceives)
-      read_slots(fmt::format("the receive queue of queue pair {:#x}", place->number),
-                 objects_.qp(place->number)->receive, place->offset, bytes);
+      read_slots({kReceiveQueue, place->number}, objects_.qp(place->number)->receive, place->offset, bytes);
     if (place->kind == SharedKind::kSharedReceives)
-      read_slots(fmt::format("shared receive queue {:#x}", place->number), objects_.srq(place->number)->ring,
-                 place->offset, bytes);
+      read_slots({kSharedQueue, place->number}, objects_.srq(place->number)->ring, place->offset, bytes);
   }
   static_cast<void>(data);
   return memory();
 }
 
 /// What is read beyond what was handed over is nobody's affair.
-void OwnershipChecker::read_slots(const std::string& name, PostedRing& ring, std::uint64_t offset, std::size_t bytes) {
+void OwnershipChecker::read_slots(const RingName& name, PostedRing& ring, std::uint64_t offset, std::size_t bytes) {
   const std::uint64_t first = offset / ring.stride(), last = (offset + bytes - 1) / ring.stride();
   for (std::uint64_t slot = first; slot <= last; ++slot) {
     const auto index = ring.owned_in(slot);
     if (!index) continue;
     if (!ring.unchanged(memory_, *index))
       tell(OwnershipRule::kWrittenBehindDoorbell,
-           fmt::format("{}: {:#x} is not what it was when its doorbell came", name, *index));
+           fmt::format("{}: {:#x} is not what it was when its doorbell came", name.text(), *index));
     if (admin_.commands && &ring == &*admin_.commands) read_command(*index);
   }
 }
@@ -346,7 +348,7 @@ bool OwnershipChecker::write_entry(std::uint64_t address, const model::DmaReques
   const auto place = objects_.find(address);
   if (!place) return false;
   if (place->kind == SharedKind::kRecord && request.data.size() == hw::RetiredRecord::kBytes) {
-    retire(fmt::format("the send queue of queue pair {:#x}", place->number), objects_.qp(place->number)->send,
+    retire({kSendQueue, place->number}, objects_.qp(place->number)->send,
            decoded<hw::RetiredRecord>(request.data.data()).retired_index);
     return false;
   }
@@ -354,26 +356,26 @@ bool OwnershipChecker::write_entry(std::uint64_t address, const model::DmaReques
   if (place->kind == SharedKind::kCompletions) {
     write_cqe(place->number, request);
   } else if (place->kind == SharedKind::kEvents) {
-    write_next(fmt::format("event queue {:#x}", place->number), *objects_.eq(place->number), address);
+    write_next({kEventQueue, place->number}, *objects_.eq(place->number), address);
   } else {
     return false;
   }
   return true;
 }
 
-void OwnershipChecker::write_next(const std::string& name, EntryQueue& queue, std::uint64_t address) {
+void OwnershipChecker::write_next(const RingName& name, EntryQueue& queue, std::uint64_t address) {
   const std::uint32_t index = queue.producer;
   queue.producer = (queue.producer + 1) & kIndexMask;
   // Of a queue that is being resized it may be in the other ring.
   if (address == queue.ring.address(index) && !queue.ring.untouched(memory_, index))
     tell(OwnershipRule::kEntryOverwritten,
-         fmt::format("{}: the slot of entry {:#x} was written since it is the device's", name, index));
+         fmt::format("{}: the slot of entry {:#x} was written since it is the device's", name.text(), index));
 }
 
 void OwnershipChecker::write_admin_completion(const model::DmaRequest& request) {
   PostedRing& commands = *admin_.commands;
   const std::uint16_t index = commands.retired();
-  write_next("the ring of admin completions", *admin_.completions, request.address);
+  write_next({kAdminCompletions}, *admin_.completions, request.address);
   if (!commands.owns(index)) return;
   const auto completion = decoded<hw::AdminCompletion>(request.data.data());
   const auto known = admin_.read.find(index);
@@ -381,19 +383,18 @@ void OwnershipChecker::write_admin_completion(const model::DmaRequest& request) 
     objects_.complete(known->second, completion);
     admin_.read.erase(known);
   }
-  retire("the admin queue", commands, static_cast<std::uint16_t>(index + 1));
+  retire({kAdminQueue}, commands, static_cast<std::uint16_t>(index + 1));
 }
 
 void OwnershipChecker::write_cqe(std::uint32_t cqn, const model::DmaRequest& request) {
-  write_next(fmt::format("completion queue {:#x}", cqn), objects_.cq(cqn)->entries, request.address);
+  write_next({kCompletionQueue, cqn}, objects_.cq(cqn)->entries, request.address);
   const auto cqe = decoded<hw::Cqe>(request.data.data());
   SharedQp* const qp = objects_.qp(cqe.qpn);
   if (qp == nullptr) return;
   if (cqe.is_receive == 0) {
-    retire(fmt::format("the send queue of queue pair {:#x}", cqe.qpn), qp->send, cqe.retired_index);
+    retire({kSendQueue, cqe.qpn}, qp->send, cqe.retired_index);
   } else if (!qp->srq) {
-    retire(fmt::format("the receive queue of queue pair {:#x}", cqe.qpn), qp->receive,
-           static_cast<std::uint16_t>(cqe.wqe_index + 1));
+    retire({kReceiveQueue, cqe.qpn}, qp->receive, static_cast<std::uint16_t>(cqe.wqe_index + 1));
   } else if (SharedSrq* const srq = objects_.srq(qp->srqn)) {
     retire_shared(*srq, qp->srqn, cqe.wqe_index);
   }
@@ -403,16 +404,16 @@ void OwnershipChecker::write_cqe(std::uint32_t cqn, const model::DmaRequest& req
 void OwnershipChecker::retire_shared(SharedSrq& srq, std::uint32_t srqn, std::uint16_t tag) {
   const auto index = srq.tags.find(tag);
   if (index == srq.tags.end() || !srq.ring.owns(index->second)) return;
-  retire(fmt::format("shared receive queue {:#x}", srqn), srq.ring, static_cast<std::uint16_t>(index->second + 1));
+  retire({kSharedQueue, srqn}, srq.ring, static_cast<std::uint16_t>(index->second + 1));
 }
 
 /// The driver has not been told yet: until now nobody else may have written there.
-void OwnershipChecker::retire(const std::string& name, PostedRing& ring, std::uint16_t index) {
+void OwnershipChecker::retire(const RingName& name, PostedRing& ring, std::uint16_t index) {
   if (!ring.owns(static_cast<std::uint16_t>(index - 1))) return;
   for (std::uint16_t one = ring.retired(); one != index; ++one) {
     if (!ring.unchanged(memory_, one))
       tell(OwnershipRule::kSlotOverwritten,
-           fmt::format("{}: the slot of {:#x} was written before it was done", name, one));
+           fmt::format("{}: the slot of {:#x} was written before it was done", name.text(), one));
   }
   ring.retire_to(index);
 }

@@ -67,9 +67,15 @@ class OwnershipChecker : public model::MemoryWitness {
                                                   const std::function<model::ProcessMemory::Reach()>& memory) override;
 
  private:
+  /// A ring as messages name it: made into words when there is something to tell.
+  struct RingName {
+    const char* what;
+    std::optional<std::uint32_t> number{};
+    [[nodiscard]] std::string text() const;
+  };
   /// A queue whose producer index a doorbell carries.
   struct Posting {
-    std::string name;
+    RingName name;
     PostedRing& ring;
     std::function<bool(std::uint16_t index, const std::uint8_t* slot)> in_place;
   };
@@ -102,15 +108,15 @@ class OwnershipChecker : public model::MemoryWitness {
 
   void post(const Posting& posting, std::uint16_t producer);
   void overrun(const Posting& posting, std::uint16_t producer);
-  void consume(const std::string& name, EntryQueue& queue, std::uint32_t consumer);
+  void consume(const RingName& name, EntryQueue& queue, std::uint32_t consumer);
 
-  void read_slots(const std::string& name, PostedRing& ring, std::uint64_t offset, std::size_t bytes);
+  void read_slots(const RingName& name, PostedRing& ring, std::uint64_t offset, std::size_t bytes);
   void read_command(std::uint16_t index);
-  void retire(const std::string& name, PostedRing& ring, std::uint16_t index);
+  void retire(const RingName& name, PostedRing& ring, std::uint16_t index);
   [[nodiscard]] bool write_entry(std::uint64_t address, const model::DmaRequest& request);
   void write_admin_completion(const model::DmaRequest& request);
   void write_cqe(std::uint32_t cqn, const model::DmaRequest& request);
-  void write_next(const std::string& name, EntryQueue& queue, std::uint64_t address);
+  void write_next(const RingName& name, EntryQueue& queue, std::uint64_t address);
   void retire_shared(SharedSrq& srq, std::uint32_t srqn, std::uint16_t tag);
 
   [[nodiscard]] const std::uint8_t* at(std::uint64_t address) const { return memory_.peek(address); }
