@@ -11,10 +11,8 @@ Exit code: 0 all that was to be tried has been; 1 a run fails without a mutation
 import argparse
 import dataclasses
 import json
-import os
 import pathlib
 import signal
-import subprocess
 import sys
 import time
 import zlib
@@ -25,8 +23,8 @@ RECORD = mutate.ROOT / "tests/planted/mutants.json"
 PAGE = mutate.ROOT / "docs/mutants.md"
 BEGIN, END = "<!-- table: written by scripts/mutant_table.py -->", "<!-- end of the table -->"
 LAYERS = ("vectors", "compare", "soak", "wire")
-COMPARE = ["compare", "--operations", "1500", "--seed", "1", "--jobs", "1", "--differences", "1", "--vectors", ""]
-SOAK = ["soak", "--cycles", "60000", "--qps", "12", "--seed", "1"]
+COMPARE = ["compare", "--operations", "1500", "--seed", "1", "--jobs", "1", "--differences", "1"]
+SOAK = ["soak", "--cycles", "60000", "--qps", "12", "--seed", "1", "--failures", ""]
 # Vectors in which the RTL does nothing that a mutant could change.
 NOT_OF_THE_NIC = ("adapter", "connection", "interfaces")
 
@@ -52,28 +50,14 @@ def wire_rule(lines):
     return ""
 
 
-def attempt(program, number, arguments, limit, stop_at="\0"):
-    """Runs the tool with a mutant, for `limit` seconds of processor time, until it ends or, a line later, a line begins with `stop_at`."""
-    before = mutate.resource.getrusage(mutate.resource.RUSAGE_CHILDREN)
-    process = subprocess.Popen(["prlimit", f"--cpu={int(limit)}", "stdbuf", "-oL", str(program), *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                               stdin=subprocess.DEVNULL, text=True, errors="replace", cwd=mutate.WORK, env={**os.environ, "RNIC_MUTANT": str(number)})
-    lines, stopped = [], ""
-    with process.stdout as out:
-        for line in out:
-            lines.append(line.rstrip())
-            if stopped and not line.startswith(" "):
-                break
-            if line.startswith(stop_at) and not stopped:
-                stopped = pathlib.Path(line.split()[1].rstrip(":")).stem
-    process.kill()
-    process.wait()
-    after = mutate.resource.getrusage(mutate.resource.RUSAGE_CHILDREN)
-    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    killed = stopped
-    if not killed and process.returncode:
-        assertion = next((line for line in lines if "Assertion failed in" in line), "")
-        killed = ("an assertion" if assertion else "no end" if process.returncode == -signal.SIGXCPU
-                  else f"signal {-process.returncode}" if process.returncode < 0 else "differs" if arguments[0] == "compare" else "fails")
+def attempt(program, number, arguments, limit, stop_at=""):
+    """Runs the tool with a mutant; arguments as of mutate.run_tool."""
+    lines, failed, code, seconds = mutate.run_tool(program, number, arguments, limit, stop_at)
+    killed = pathlib.Path(failed).stem
+    if not killed and code:
+        asserted = any("Assertion failed in" in line for line in lines)
+        killed = ("an assertion" if asserted else "no end" if code == -signal.SIGXCPU
+                  else f"signal {-code}" if code < 0 else "differs" if arguments[0] == "compare" else "fails")
     return Outcome(killed, wire_rule(lines), seconds)
 
 

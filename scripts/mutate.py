@@ -243,25 +243,35 @@ def build_frames(jobs):
     return folder / "bin/rnic"
 
 
+def run_tool(program, number, arguments, limit, stop_at):
+    """Runs the tool with a mutant, for `limit` seconds of processor time, until it ends, or tells of a vector that fails if `stop_at` is "FAIL ".
+    Returns the lines that it has printed, the file of that vector (or nothing), the exit code and the processor time."""
+    command = ["prlimit", f"--cpu={int(limit)}", "stdbuf", "-oL", str(program), *arguments]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True, errors="replace", cwd=WORK,
+                               env={**os.environ, "RNIC_MUTANT": str(number)})
+    lines, failed = [], ""
+    with process.stdout as out:
+        for line in out:
+            if failed and not line.startswith(" "):
+                break  # what it says of the vector is over
+            lines.append(line.rstrip())
+            if stop_at and line.startswith(stop_at):
+                failed = pathlib.Path(line.split()[1].rstrip(":")).name
+    process.kill()
+    process.wait()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return lines, failed, process.returncode, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
 def verify(program, number, folder, limit):
     """Runs the vectors of a folder with a mutant until one fails. Returns the name of that one (or how the run ended), nothing if all pass, and the
     processor time."""
-    command = ["prlimit", f"--cpu={int(limit)}", "stdbuf", "-oL", str(program), "verify", "--jobs", "1", "--failures", "", str(ROOT / "tests/vectors" / folder)]
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True, errors="replace",
-                               env={**os.environ, "RNIC_MUTANT": str(number)})
-    failed = ""
-    with process.stdout as out:
-        for line in out:
-            if line.startswith("FAIL "):
-                failed = pathlib.Path(line.split()[1].rstrip(":")).name
-                process.kill()
-                break
-    process.wait()
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    if not failed and process.returncode:
-        failed = "the time-out" if process.returncode == -signal.SIGXCPU else f"exit code {process.returncode}"
-    return failed, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    arguments = ["verify", "--jobs", "1", "--failures", "", str(ROOT / "tests/vectors" / folder)]
+    _, failed, code, seconds = run_tool(program, number, arguments, limit, "FAIL ")
+    if not failed and code:
+        failed = "the time-out" if code == -signal.SIGXCPU else f"exit code {code}"
+    return failed, seconds
 
 
 def failing(program, number, folder, limit):

@@ -32,9 +32,7 @@ module eth_checksum (
   /// segment, word of its checksum, both checksums that are in the frame.
   localparam int unsigned InfoBits = 4 + 8 + 16 + 6 + 16 + 16;
 
-  function automatic logic [15:0] swap16(input logic [15:0] wire_order);
-    swap16 = {wire_order[7:0], wire_order[15:8]};
-  endfunction
+  `include "swap16.svh"
   // One's complement: what is carried out comes in again at the bottom. Of at most 2^16 + 2^2.
   function automatic logic [15:0] fold(input logic [16:0] sum);
     fold = sum[15:0] + {15'd0, sum[16]};

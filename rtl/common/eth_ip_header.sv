@@ -27,9 +27,7 @@ module eth_ip_header (
   localparam logic [6:0] Ipv6Bytes = 7'd40;
   localparam int unsigned At = 8 * rnic_pkg::EthHeaderBytes;
 
-  function automatic logic [15:0] swap16(input logic [15:0] wire_order);
-    swap16 = {wire_order[7:0], wire_order[15:8]};
-  endfunction
+  `include "swap16.svh"
 
   // The headers, first byte at the top, as structs have it.
   logic [6:0] ip_at, head_bytes;

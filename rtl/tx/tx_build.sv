@@ -107,9 +107,7 @@ module tx_build #(
       {3'd0, payload_words, 2'b00};
 
   // ---- IPv4 header checksum (RFC 791): constants are version and length, DF, protocol ----
-  function automatic logic [15:0] swap16(input logic [15:0] wire_order);
-    swap16 = {wire_order[7:0], wire_order[15:8]};
-  endfunction
+  `include "swap16.svh"
   logic [19:0] sum;
   logic [16:0] folded;
   logic [15:0] checksum;

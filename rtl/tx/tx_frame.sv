@@ -113,7 +113,7 @@ module tx_frame #(
   // ---- Out ----
   // The ICRC goes into the word after the last. All moves up by 14 lanes, or by 18 with a tag,
   // behind the Ethernet header or the end of the line before.
-  logic valid, first, last, err, raw;
+  logic valid, first, last, err, raw, vlan;
   logic [4:0] beat_words;
   logic [6:0] beat_bytes;
   logic [511:0] data, joined;
@@ -135,7 +135,6 @@ module tx_frame #(
   rnic_pkg::vlan_tag_t tag;
   // Without a tag 14 bytes of it count
   logic [143:0] eth_lanes, carry_q, front;
-  logic vlan;
   logic [15:0] tci;
   logic [47:0] mac;
   logic [4:0] count;
