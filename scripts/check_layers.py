@@ -5,7 +5,7 @@ and that the reference NIC and the checker of the wire know nothing but themselv
 usage: check_layers.py
 
 umd and what they share know nothing of kmd, nor do the faces (nd2, verbs) of it and of each other; ndk, the face for kernel code, knows kmd and umd; kmd knows nothing of umd and the faces;
-cm, the connection manager, knows none of them, and only kmd knows it; gsi, the kernel driver's thread that has QP1, and ethernet, its frames that are not RoCEv2, know kmd and umd; remote, the way to a kernel driver in another process, knows none of
+cm, the connection manager, knows none of them, and only kmd knows it; gsi, the kernel driver's thread that has QP1, ethernet, its frames that are not RoCEv2, and ip, its IP stack on those, know kmd and umd; remote, the way to a kernel driver in another process, knows none of
 them, and of them only verbs and nd2 know it; win32, names of Windows on Linux, knows none of them, and of them only nd2 knows it, and ndk its types and status codes. Exit code: 0 all is
 well, 1 something is not, and is printed.
 """
@@ -16,7 +16,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Layer: those that it must not know.
 FACES = ("nd2", "verbs", "rdmacm", "ndk")
-OWN = ("gsi", "ethernet")  # clients of the kernel's own
+OWN = ("gsi", "ethernet", "ip")  # clients of the kernel's own
 LAYERS = ("kmd", "cm", *OWN, "umd", "remote", "kernel_calls", *FACES)
 FORBIDDEN = {"umd": ("kmd", "cm", *OWN, "remote", *FACES), "nd2": ("kmd", "cm", *OWN, "verbs", "rdmacm", "ndk"), "verbs": ("kmd", "cm", *OWN, "nd2", "rdmacm", "ndk"), "rdmacm": ("kmd", "cm", *OWN, "umd", "remote", "nd2", "ndk"), "ndk": (*OWN, "remote", "nd2", "verbs", "rdmacm"), "kmd": ("umd", *OWN, "remote", *FACES),
              "remote": ("kmd", "cm", *OWN, "umd", *FACES), "kernel_calls": ("kmd", "cm", *OWN, "umd", "remote", *FACES),

@@ -35,6 +35,7 @@ Result<void> EthernetPort::begin() {
   auto cq = umd::CompletionQueue::create(process_, kReceives + kSends);
   if (!cq) return cq.error();
   cq_ = cq.take();
+  signal_.emplace(*process_, cq_);
   auto qp = umd::QueuePair::create_idle(
       process_,
       {.send_cq = cq_, .receive_cq = cq_, .type = hw::QpType::kRawPacket, .capacity = {kSends, kReceives, 1, 1, 0}});
@@ -52,6 +53,7 @@ Result<void> EthernetPort::begin() {
 EthernetPort::~EthernetPort() {
   if (qp_ && process_->alive()) kernel_.receive_ethernet({});
   qp_.reset();
+  signal_.reset();
   cq_.reset();
   region_.reset();
 }

@@ -4,11 +4,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "driver/kmd/kernel_device.hpp"
 #include "driver/umd/completion_queue.hpp"
+#include "driver/umd/completion_signal.hpp"
 #include "driver/umd/kernel_mr.hpp"
 #include "driver/umd/queue_pair.hpp"
 
@@ -47,6 +49,17 @@ class EthernetPort {
   /// Hands over what has come, and takes back the buffers of what has left. Returns whether there was anything.
   bool poll();
 
+  /// For a thread that sleeps while there is nothing to poll: has the next frame that comes or has left end its wait
+  /// (Machine::wait), if the last time that it did has been seen. Lets time pass.
+  void ask() { signal_->ask(); }
+  /// Takes events of the port. Whether there is something to poll, and `ask` is due again. Lets no time pass.
+  [[nodiscard]] bool asked_for() {
+    process_->take_events();
+    return signal_->came();
+  }
+  /// The device has not failed.
+  [[nodiscard]] bool alive() const { return process_->alive(); }
+
   struct Counters {
     std::uint64_t sent{}, received{};
     std::uint64_t failed{};  ///< Frames whose request or buffer failed
@@ -71,6 +84,7 @@ class EthernetPort {
   std::vector<Buffer> buffers_;  ///< Those of receives, then those of sends
   std::unique_ptr<umd::KernelMr> region_;
   std::shared_ptr<umd::CompletionQueue> cq_;
+  std::optional<umd::CompletionSignal> signal_;
   std::shared_ptr<umd::QueuePair> qp_;
   std::vector<std::uint64_t> free_;  ///< Buffers for sends
   Counters counters_;

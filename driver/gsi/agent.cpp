@@ -54,8 +54,7 @@ Result<void> Agent::begin() {
   auto cq = umd::CompletionQueue::create(process_, kReceives + kSends);
   if (!cq) return cq.error();
   cq_ = cq.take();
-  event_ = std::make_shared<Event>();
-  process_->events().subscribe(EventTable::Of::kCq, cq_->cqn(), event_);
+  signal_.emplace(*process_, cq_);
   auto qp = umd::QueuePair::create_idle(process_, {.send_cq = cq_,
                                                    .receive_cq = cq_,
                                                    .type = hw::QpType::kUd,
@@ -84,6 +83,7 @@ Result<void> Agent::begin() {
 Agent::~Agent() {
   kernel_.connections().attach(false);
   qp_.reset();
+  signal_.reset();
   cq_.reset();
   region_.reset();
 }
@@ -97,14 +97,12 @@ void Agent::run() {
   running_ = true;
   auto& connections = kernel_.connections();
   while (!stop_ && process_->alive()) {
-    // Whoever gives it something to do wakes it, and so does a datagram, if it was asked for. Asked again is when the
-    // event has come, and not before: others are woken by the same device, and must not make this thread speak to it;
-    // and an entry that was taken before its event came would use up two arms.
-    if (event_->came.exchange(false)) cq_->arm(hw::CqArm::kAny);
+    // Whoever gives it something to do wakes it, and so does a datagram, if it was asked for.
+    signal_->ask();
     const std::uint64_t seen = kernel_.device().wake_count();
     process_->take_events();
     const std::uint64_t patience = connections.run_timers();
-    if (take_completions() || send_datagrams() || event_->came || stop_) continue;
+    if (take_completions() || send_datagrams() || signal_->came() || stop_) continue;
     if (!kernel_.device().wait(seen, patience) && patience == kForever) break;
   }
   if (!process_->alive()) connections.lose_device();

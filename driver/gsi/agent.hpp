@@ -4,11 +4,13 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "driver/kmd/connection_service.hpp"
 #include "driver/kmd/kernel_device.hpp"
 #include "driver/umd/completion_queue.hpp"
+#include "driver/umd/completion_signal.hpp"
 #include "driver/umd/kernel_mr.hpp"
 #include "driver/umd/queue_pair.hpp"
 
@@ -42,12 +44,6 @@ class Agent {
   [[nodiscard]] const Counters& counters() const { return counters_; }
 
  private:
-  /// Of the completion queue.
-  struct Event final : EventSink {
-    void on_event(const hw::Eqe&) override { came = true; }
-    std::atomic<bool> came = true;  ///< Or nobody has asked for one yet
-  };
-
   explicit Agent(kmd::KernelDevice& kernel) : kernel_(kernel) {}
   Result<void> begin();
   Result<void> post_receive(std::uint64_t slot);
@@ -65,7 +61,7 @@ class Agent {
   std::vector<Page> memory_;  ///< Slots: those of receives, then those of sends
   std::unique_ptr<umd::KernelMr> region_;
   std::shared_ptr<umd::CompletionQueue> cq_;
-  std::shared_ptr<Event> event_;
+  std::optional<umd::CompletionSignal> signal_;
   std::shared_ptr<umd::QueuePair> qp_;
   std::vector<std::uint64_t> free_;  ///< Slots for sends
   kmd::Gid second_{};                ///< The IPv4 address

@@ -38,7 +38,11 @@ HostServer::~HostServer() {
   host_.device().observe_forbidden({});
 }
 
-void HostServer::bring_up(const kmd::KernelOptions& options, const ProcessQuota& quota) {
+void HostServer::bring_up(kmd::KernelOptions options, const ProcessQuota& quota) {
+  options.find_neighbour = [this](const kmd::Gid& gid) -> Result<std::uint64_t> {
+    if (network_ == nullptr) return Error::kNotFound;
+    return network_->network().find(gid);
+  };
   auto kernel = kmd::KernelDevice::open(host_.device(), options);
   if (!kernel)
     throw std::runtime_error(
@@ -49,6 +53,10 @@ void HostServer::bring_up(const kmd::KernelOptions& options, const ProcessQuota&
   thread.set_stack_size(kAppStackBytes);
   sc_core::sc_spawn([this] { serve_interrupts(); }, sc_core::sc_gen_unique_name("interrupts"), &thread);
   management_ = std::make_unique<ManagementThread>(*kernel_, host_.device());
+}
+
+void HostServer::begin_network(std::set<ip::Address> settled) {
+  network_ = std::make_unique<NetworkThread>(*kernel_, host_.device(), std::move(settled));
 }
 
 /// Puts the device's events where processes find them.
@@ -132,6 +140,7 @@ void HostServer::wake_up() {
 }
 
 void HostServer::end_all() {
+  if (network_ != nullptr) network_->network().stop();
   if (listener_ != nullptr) poller_.remove(listener_->descriptor(), listener_watch_);
   listener_.reset();
   for (const auto& session : sessions_) {

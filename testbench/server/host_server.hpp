@@ -1,10 +1,12 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <list>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -12,6 +14,7 @@
 #include "driver/kmd/kernel_device.hpp"
 #include "testbench/host.hpp"
 #include "testbench/management_thread.hpp"
+#include "testbench/network_thread.hpp"
 #include "testbench/server/call_threads.hpp"
 #include "testbench/server/listener.hpp"
 #include "testbench/server/poller.hpp"
@@ -34,9 +37,15 @@ class HostServer {
   ~HostServer();
 
   /// On a thread of simulated time: brings the device up. Throws std::runtime_error.
-  void bring_up(const kmd::KernelOptions& options, const ProcessQuota& quota);
+  void bring_up(kmd::KernelOptions options, const ProcessQuota& quota);
+  /// The same: it is found on its network from now on, and finds others there; `settled` as of ip::Network. Throws
+  /// std::runtime_error.
+  void begin_network(std::set<ip::Address> settled);
+  /// Calls of processes that wait for nothing but an answer from the network.
+  [[nodiscard]] std::size_t searching() const { return network_ ? network_->network().searching() : 0; }
   /// The same: shuts it down, when there are no sessions any more.
   void shut_down() {
+    network_.reset();
     management_.reset();
     kernel_.reset();
   }
@@ -80,6 +89,7 @@ class HostServer {
   EventLogWriter* const events_;
   std::unique_ptr<kmd::KernelDevice> kernel_;
   std::unique_ptr<ManagementThread> management_;
+  std::unique_ptr<NetworkThread> network_;
   std::unique_ptr<Listener> listener_;
   Poller::Watch listener_watch_{};
   std::list<std::shared_ptr<Session>> sessions_;

@@ -40,7 +40,6 @@ MachineServer::MachineServer(World& world, MachineServerOptions options, std::fu
       guests_.back()->nic().checker().set_late_entries(options_.late_entries);
       continue;
     }
-    if (!options_.sockets.empty()) networks_.push_back(std::make_unique<HostNetwork>(world.plug(i)));
     hosts_.push_back(std::make_unique<HostServer>(world.host(i), poller_, calls_, log_, options_.log));
   }
   for (std::size_t i = 0; options_.log != nullptr && i < world.hosts(); ++i)
@@ -61,13 +60,12 @@ void MachineServer::bring_up() {
       options.mac = station_of(hosts_[i]->host().index());
       options.gids = gids(hosts_[i]->host().index());
       if (options_.mtu != 0) options.mtu = static_cast<std::uint32_t>(std::bit_width(options_.mtu) - kMtuBits);
-      if (!networks_.empty())
-        options.find_neighbour = [network = networks_[i].get()](const kmd::Gid& gid) { return network->find(gid); };
-      hosts_[i]->bring_up(options, options_.quota);
+      hosts_[i]->bring_up(std::move(options), options_.quota);
     }
     for (const auto& host : hosts_) introduce(*host);
+    if (outsiders()) begin_networks();
   });
-  if (!options_.sockets.empty()) begin_networks();
+  open_sockets();
 }
 
 void MachineServer::listen() {
@@ -106,22 +104,21 @@ void MachineServer::introduce(HostServer& host) {
   }
 }
 
-/// The hosts learn to speak to those outside.
+/// The hosts learn to speak to those outside, and to guests.
 void MachineServer::begin_networks() {
   std::set<kmd::Gid> settled;
-  std::set<std::uint64_t> stations;
-  std::vector<std::vector<kmd::Gid>> addresses(hosts_.size());
-  for (std::size_t i = 0; i < hosts_.size(); ++i) {
-    const kmd::PortTables& tables = hosts_[i]->kernel().port_tables();
+  for (const auto& host : hosts_) {
+    const kmd::PortTables& tables = host->kernel().port_tables();
     for (std::size_t place = 0; place < tables.gids(); ++place) {
-      if (const auto gid = tables.gid(place)) addresses[i].push_back(*gid);
+      if (const auto gid = tables.gid(place)) settled.insert(*gid);
     }
-    settled.insert(addresses[i].begin(), addresses[i].end());
   }
+  for (const auto& host : hosts_) host->begin_network(settled);
+}
+
+void MachineServer::open_sockets() {
+  std::set<std::uint64_t> stations;
   for (std::size_t i = 0; i < world_.hosts(); ++i) stations.insert(station_of(i));
-  for (std::size_t i = 0; i < hosts_.size(); ++i)
-    networks_[i]->begin(station_of(hosts_[i]->host().index()), addresses[i], settled,
-                        hosts_[i]->kernel().port_tables());
   for (std::size_t i = 0; i < options_.sockets.size(); ++i) {
     const auto plug = world_.plug(world_.hosts() + i);
     sockets_.push_back(std::make_unique<OutsidePort>(OutsidePort::End{plug.wire, plug.end}, stations));
@@ -164,7 +161,7 @@ void MachineServer::advance(std::uint64_t ps) {
 /// Calls that wait for an answer from outside move nothing.
 bool MachineServer::moving() const {
   std::size_t searching = 0;
-  for (const auto& network : networks_) searching += network->searching();
+  for (const auto& host : hosts_) searching += host->searching();
   return calls_.under_way() != searching || world_.moving() || sc_core::sc_pending_activity_at_current_time();
 }
 
@@ -263,7 +260,6 @@ void MachineServer::finish() {
   overseers_.reset();
   for (const auto& socket : sockets_) socket->close();
   if (options_.log != nullptr) options_.log->finish();
-  for (const auto& network : networks_) network->give_up();
   for (const auto& guest : guests_) guest->end();
   for (const auto& host : hosts_) host->end_all();
   run_until([this] {

@@ -13,7 +13,6 @@
 #include "testbench/server/call_threads.hpp"
 #include "testbench/server/host_server.hpp"
 #include "testbench/server/memory_recorder.hpp"
-#include "testbench/server/outside/host_network.hpp"
 #include "testbench/server/outside/outside_port.hpp"
 #include "testbench/server/pace.hpp"
 #include "testbench/server/poller.hpp"
@@ -94,6 +93,7 @@ class MachineServer {
   /// Somebody is outside who lives in the time there.
   [[nodiscard]] bool outsiders() const { return !options_.sockets.empty() || !guests_.empty(); }
   void begin_networks();
+  void open_sockets();
   void move_on();
   void run_job(const std::function<void()>& job);
   void run_until(const std::function<bool()>& done);
@@ -110,7 +110,6 @@ class MachineServer {
   const std::function<void(const std::string&)> log_;
   Poller poller_;
   CallThreads calls_;
-  std::vector<std::unique_ptr<HostNetwork>> networks_;  ///< Of hosts_, if there are sockets
   std::vector<std::unique_ptr<HostServer>> hosts_;
   std::vector<std::unique_ptr<GuestHost>> guests_;
   std::vector<std::unique_ptr<OutsidePort>> sockets_;

@@ -4,9 +4,9 @@
 usage: linux_driver.py RNIC FOLDER [--long] [--unloads N] [--kills N] [--only PART] [--nic NIC]
 
 FOLDER has what was built of driver/linux and driver/rdma-core. Two guests of one machine: each runs the programs over its own NIC, then they
-connect to each other by the kernel's rdma_cm. --long: also what takes longer: perftest, iperf3, NVMe over fabrics from one guest to the other,
+connect to each other by the kernel's rdma_cm. --long: also what takes longer: a guest beside processes on another host, perftest, iperf3, NVMe over fabrics from one guest to the other,
 rdma-core's own tests, the module unloaded N times (10) under traffic, a reset and a failure of the device, a guest killed N times (3) while it
-talks to another. --only: one of these (programs, iperf, nvme, rdma_core, unload, kill). Exit code: 0 all is well, 1 something is not, 77 something is
+talks to another. --only: one of these (processes, programs, iperf, nvme, rdma_core, unload, kill). Exit code: 0 all is well, 1 something is not, 77 something is
 missing that is needed.
 """
 import argparse
@@ -14,6 +14,7 @@ import os
 import pathlib
 import shlex
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
@@ -22,7 +23,7 @@ import time
 from linux import PATIENCE, SKIP, Failure, Machine, outcome
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-PARTS = ["programs", "iperf", "nvme", "rdma_core", "unload", "kill"]
+PARTS = ["processes", "programs", "iperf", "nvme", "rdma_core", "unload", "kill"]
 MOST_GROWTH = 16  # MiB of the machine's own memory, from the first killed guest to the last
 # A server and a client of one guest: `pair PROGRAM ARGS` fails as they do.
 SHELL = r"""
@@ -207,6 +208,18 @@ for program in ib_send_bw ib_read_bw ib_write_bw ib_send_lat; do
 done
 quiet_kernel
 """
+# A guest and a host of processes. The guest is reached by an address that the machine file does not say: it is asked for by ARP, as is that of the host.
+BESIDE_PROCESSES = r"""
+ip addr del 10.0.0.1/24 dev eth0
+ip addr add 10.0.0.9/24 dev eth0
+until_there busybox ping -c 3 10.0.0.2
+until_there busybox ping -c 3 fe80::ff:fe00:2%eth0
+ip neigh show | grep -q '10.0.0.2 .*lladdr 02:00:00:00:00:02'
+rping -s -a 10.0.0.9 -V -C 10 -S 4000
+until_there rping -c -a 10.0.0.2 -V -C 10 -S 4000
+quiet_kernel
+"""
+PROCESSES = "until timeout 60 rping -c -a 10.0.0.9 -V -C 10 -S 4000; do sleep 1; done; exec timeout 100 rping -s -a 10.0.0.2 -V -C 10 -S 4000"
 # A guest that writes to another for ever, and the other, which is killed in the middle: each time the writer hears of it, and works on.
 WRITER = r"""
 set +e
@@ -313,6 +326,21 @@ def guests(rnic, folder, nic, *scripts, patience=PATIENCE):
             machine.give_up()
 
 
+def beside_processes(rnic, folder, nic):
+    with tempfile.TemporaryDirectory(prefix="rnic-linux-test") as work:
+        machine = Machine(rnic, pathlib.Path(work), "--guest", "0", "--nic", nic)
+        try:
+            guest = machine.guest(0, *guest_command(folder, 0, BESIDE_PROCESSES), kernel=(folder / "version").read_text().strip())
+            program = subprocess.Popen([rnic, "exec", "--dir", machine.folder / "run", "--host", "1", "--", "bash", "-c", PROCESSES], stdin=subprocess.DEVNULL,
+                                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
+            machine.guests.append(program)
+            print(f"beside processes:\n{outcome(guest)}", flush=True)
+            outcome(program)
+            machine.end_well()
+        finally:
+            machine.give_up()
+
+
 def killed(rnic, folder, nic, times):
     """A guest that is killed with its driver at work: the other one lives, and the machine keeps nothing."""
     with tempfile.TemporaryDirectory(prefix="rnic-linux-test") as work:
@@ -371,6 +399,7 @@ def run(rnic, folder, nic, arguments):
     server = PROGRAMS + TCP_SERVER + "rping -s -a 10.0.0.1 -V -C 10 -S 4000\nucmatose -b 10.0.0.1\nib_write_bw -R -x 1 -n 100\n"
     client = PROGRAMS + TCP_CLIENT + "until_there rping -c -a 10.0.0.1 -V -C 10 -S 4000\nuntil_there ucmatose -s 10.0.0.1\nuntil_there ib_write_bw -R -x 1 -n 100 10.0.0.1\n"
     parts = {
+        "processes": lambda: beside_processes(rnic, folder, nic),
         "programs": lambda: guests(rnic, folder, nic, LONG_PROGRAMS + "quiet_kernel\n"),
         "iperf": lambda: guests(rnic, folder, nic, IPERF_SERVER, IPERF_CLIENT),
         "nvme": lambda: guests(rnic, folder, nic, NVME_TARGET, NVME_HOST),

@@ -7,9 +7,9 @@
 #include <optional>
 #include <vector>
 
-#include "testbench/ip/ip_frame.hpp"
+#include "driver/ip/ip_frame.hpp"
 
-namespace rnic::testbench::ip {
+namespace rnic::ip {
 
 /// What of a host's IP stack its network needs to find it, and it to find others: it answers ARP requests (RFC 826) and
 /// neighbour solicitations (RFC 4861) for its addresses, and echo requests to them (RFC 792, RFC 4443), and asks for
@@ -54,4 +54,4 @@ class HostStack {
   std::map<Address, std::optional<std::uint64_t>> neighbours_;
 };
 
-}  // namespace rnic::testbench::ip
+}  // namespace rnic::ip

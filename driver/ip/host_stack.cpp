@@ -1,11 +1,9 @@
-#include "testbench/ip/host_stack.hpp"
+#include "driver/ip/host_stack.hpp"
 
 #include <algorithm>
 #include <utility>
 
-#include "model/mac_table.hpp"
-
-namespace rnic::testbench::ip {
+namespace rnic::ip {
 namespace {
 
 /// The link-layer address option of `type` behind the fixed part of a neighbour message. Nothing in `*options`: they
@@ -33,7 +31,6 @@ constexpr std::uint8_t kEchoRequest4 = 8, kEchoReply4 = 0, kEchoRequest6 = 128, 
 constexpr std::size_t kEchoBytes = 8;
 constexpr std::size_t kTargetAt = 8;
 constexpr std::uint32_t kSolicited = 1U << 30, kOverride = 1U << 29;
-constexpr Address kAllNodes{0xFF, 0x02, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
 
 Address address_at(View from, std::size_t at) {
   Address address;
@@ -90,7 +87,7 @@ const Address* HostStack::source_for(const Address& to) const {
 
 void HostStack::learn(const Address& address, std::uint64_t mac, bool only_known) {
   if (is_unspecified(address) || is_multicast(address) || owns(address)) return;
-  if (model::is_group_address(mac) || mac == 0) return;
+  if (is_group_mac(mac) || mac == 0) return;
   const auto known = neighbours_.find(address);
   if (known == neighbours_.end() && (only_known || neighbours_.size() >= kMostNeighbours)) return;
   auto& station = neighbours_[address];
@@ -124,7 +121,7 @@ bool HostStack::ask(const Address& wanted) {
 void HostStack::hear(View frame) {
   if (frame.size() < kEthernetBytes) return;
   const std::uint64_t to = number_at(frame, 0, kMacBytes);
-  if (to != mac_ && !model::is_group_address(to)) return;
+  if (to != mac_ && !is_group_mac(to)) return;
   switch (number_at(frame, 2 * kMacBytes, 2)) {
     case kTypeArp: return hear_arp(frame);
     case kTypeIpv4: return hear_ipv4(frame);
@@ -143,7 +140,7 @@ void HostStack::hear_arp(View frame) {
   const bool for_me = owns(target);
   learn(sender, sender_mac, !for_me);
   if (!for_me || number_at(arp, kOperationAt, 2) != kArpRequest) return;
-  if (model::is_group_address(sender_mac)) return;
+  if (is_group_mac(sender_mac)) return;
   faces_.send(arp_frame(sender_mac, kArpReply, mac_, target, sender_mac, sender));
 }
 
@@ -227,4 +224,4 @@ void HostStack::hear_advertisement(const Address& to, View message) {
   learn(target, *options.mac, true);
 }
 
-}  // namespace rnic::testbench::ip
+}  // namespace rnic::ip

@@ -1,8 +1,8 @@
-#include "testbench/ip/ip_frame.hpp"
+#include "driver/ip/ip_frame.hpp"
 
 #include <algorithm>
 
-namespace rnic::testbench::ip {
+namespace rnic::ip {
 namespace {
 
 constexpr std::size_t kMappedAt = 12;
@@ -113,4 +113,4 @@ Address solicited_node(const Address& address) {
 
 std::uint64_t group_mac(const Address& group) { return 0x3333'0000'0000 | number_at(group, 12, 4); }
 
-}  // namespace rnic::testbench::ip
+}  // namespace rnic::ip

@@ -7,7 +7,7 @@
 #include <vector>
 
 /// Bytes of Ethernet, ARP, IP and ICMP, as far as a host needs them to be found on its network.
-namespace rnic::testbench::ip {
+namespace rnic::ip {
 
 using Bytes = std::vector<std::uint8_t>;
 using View = std::span<const std::uint8_t>;
@@ -43,9 +43,13 @@ void append(Bytes& to, View more);
 [[nodiscard]] bool is_unspecified(const Address& address);
 [[nodiscard]] bool is_multicast(const Address& address);
 [[nodiscard]] Address mapped(View ipv4);
+/// The group of all on the link (RFC 4291 2.7.1).
+inline constexpr Address kAllNodes{0xFF, 0x02, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
 /// The group of all who may have the address (RFC 4291 2.7.1).
 [[nodiscard]] Address solicited_node(const Address& address);
+/// The group bit, sent first (IEEE 802.3 clause 3.2.3): multicast, or broadcast.
+[[nodiscard]] constexpr bool is_group_mac(std::uint64_t mac) { return (mac >> 40 & 1) != 0; }
 /// The station address of an IPv6 group (RFC 2464 7).
 [[nodiscard]] std::uint64_t group_mac(const Address& group);
 
-}  // namespace rnic::testbench::ip
+}  // namespace rnic::ip

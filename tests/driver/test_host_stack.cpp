@@ -4,9 +4,9 @@
 #include <utility>
 #include <vector>
 
-#include "testbench/ip/host_stack.hpp"
+#include "driver/ip/host_stack.hpp"
 
-using namespace rnic::testbench::ip;
+using namespace rnic::ip;
 
 // ARP: RFC 826. Neighbour discovery: RFC 4861. Echo: RFC 792, RFC 4443. The frames of the peer are Linux 6.1's.
 
