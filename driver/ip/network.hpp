@@ -15,8 +15,8 @@
 namespace rnic::ip {
 
 /// A thread of the kernel driver that is found on the port's network by the own addresses of the port, and finds others
-/// there (HostStack), with frames of its own RawPacket queue pair. What it learns goes to the tables of the port. It has
-/// no part in VLANs: neither their frames nor own addresses on them.
+/// there (HostStack), with frames of its own RawPacket queue pair. What it learns goes to the tables of the port. It
+/// has no part in VLANs: neither their frames nor own addresses on them.
 class Network {
  public:
   /// What anybody says of `settled` addresses changes nothing in the tables. Errors: those of EthernetPort::open. Lets
@@ -33,9 +33,9 @@ class Network {
   void stop();
   [[nodiscard]] bool running() const { return running_; }
 
-  /// From any thread: the station of an address. One that is not known is asked for three times, each a second after the
-  /// other (RFC 4861 10, MAX_MULTICAST_SOLICIT, RETRANS_TIMER). Errors: kNotFound (nobody has answered, or the port has
-  /// no address that could ask), kDeviceFailed (also: stopped). Lets time pass.
+  /// From any thread: the station of an address. One that is not known is asked for three times, each a second after
+  /// the other (RFC 4861 10, MAX_MULTICAST_SOLICIT, RETRANS_TIMER). Errors: kNotFound (nobody has answered, or the port
+  /// has no address that could ask), kDeviceFailed (also: stopped). Lets time pass.
   [[nodiscard]] Result<std::uint64_t> find(const Address& wanted);
   /// Calls of find() that wait for nothing but an answer from the network, or the time for the next question.
   [[nodiscard]] std::size_t searching() const { return searching_; }

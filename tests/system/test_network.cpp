@@ -1,5 +1,5 @@
-// The kernel driver's own IP stack (driver/ip) on frames of its RawPacket queue pair: ARP (RFC 826), neighbour discovery
-// (RFC 4861). RNIC_SEED=n replays a failure.
+// The kernel driver's own IP stack (driver/ip) on frames of its RawPacket queue pair: ARP (RFC 826), neighbour
+// discovery (RFC 4861). RNIC_SEED=n replays a failure.
 #include "driver/umd/process_context.hpp"
 #include "testbench/network_thread.hpp"
 #include "tests/system/unreliable_world.hpp"
