@@ -4,9 +4,9 @@
 usage: linux_driver.py RNIC FOLDER [--long] [--unloads N] [--kills N] [--only PART] [--nic NIC]
 
 FOLDER has what was built of driver/linux and driver/rdma-core. Two guests of one machine: each runs the programs over its own NIC, then they
-connect to each other by the kernel's rdma_cm. --long: also what takes longer: a guest beside processes on another host, perftest, iperf3, NVMe over fabrics from one guest to the other,
+connect to each other by the kernel's rdma_cm. --long: also what takes longer: an interface on a VLAN, a guest beside processes on another host, perftest, iperf3, NVMe over fabrics from one guest to the other,
 rdma-core's own tests, the module unloaded N times (10) under traffic, a reset and a failure of the device, a guest killed N times (3) while it
-talks to another. --only: one of these (processes, programs, iperf, nvme, rdma_core, unload, kill). Exit code: 0 all is well, 1 something is not, 77 something is
+talks to another. --only: one of these (vlan, processes, programs, iperf, nvme, rdma_core, unload, kill). Exit code: 0 all is well, 1 something is not, 77 something is
 missing that is needed.
 """
 import argparse
@@ -23,7 +23,7 @@ import time
 from linux import PATIENCE, SKIP, Failure, Machine, outcome
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-PARTS = ["processes", "programs", "iperf", "nvme", "rdma_core", "unload", "kill"]
+PARTS = ["vlan", "processes", "programs", "iperf", "nvme", "rdma_core", "unload", "kill"]
 MOST_GROWTH = 16  # MiB of the machine's own memory, from the first killed guest to the last
 # A server and a client of one guest: `pair PROGRAM ARGS` fails as they do.
 SHELL = r"""
@@ -208,6 +208,33 @@ for program in ib_send_bw ib_read_bw ib_write_bw ib_send_lat; do
 done
 quiet_kernel
 """
+# Over an interface of VLAN 5: sockets, and queue pairs with its GIDs.
+VLAN = r"""
+modprobe 8021q
+ip link add link eth0 name eth0.5 type vlan id 5 egress-qos-map 0:3
+ip link set eth0.5 up
+ip addr add 10.5.0.{number}/24 dev eth0.5
+for try in $(seq 20); do
+  gid=$(grep -l 'ffff:0a05:000{number}' /sys/class/infiniband/rnic_0/ports/1/gids/* | head -n 1)
+  [ -z "$gid" ] || break
+  sleep 1
+done
+gid=${gid##*/}
+[ "$(cat /sys/class/infiniband/rnic_0/ports/1/gid_attrs/ndevs/$gid)" = eth0.5 ]
+"""
+VLAN_SERVER = VLAN.replace("{number}", "1") + r"""
+ibv_rc_pingpong -c -g $gid -n 10
+ibv_uc_pingpong -c -g $gid -n 10
+ib_write_bw -x $gid -n 100 -s 8192 --sl 5
+quiet_kernel
+"""
+VLAN_CLIENT = VLAN.replace("{number}", "2") + r"""
+until_there busybox ping -c 3 10.5.0.1
+until_there ibv_rc_pingpong -c -g $gid -n 10 10.5.0.1
+until_there ibv_uc_pingpong -c -g $gid -n 10 10.5.0.1
+until_there ib_write_bw -x $gid -n 100 -s 8192 --sl 5 10.5.0.1
+quiet_kernel
+"""
 # A guest and a host of processes. The guest is reached by an address that the machine file does not say: it is asked for by ARP, as is that of the host.
 BESIDE_PROCESSES = r"""
 ip addr del 10.0.0.1/24 dev eth0
@@ -306,11 +333,12 @@ def guest_command(folder, number, script):
     return [str(ROOT / "driver/linux/guest.sh"), str(folder), str(number), "bash", "-c", shell]
 
 
-def guests(rnic, folder, nic, *scripts, patience=PATIENCE):
-    """Guest i of one machine runs script i; all must do so well."""
+def guests(rnic, folder, nic, *scripts, patience=PATIENCE, look_at=None):
+    """Guest i of one machine runs script i; all must do so well. `look_at` takes what the wire has carried, a file."""
     with tempfile.TemporaryDirectory(prefix="rnic-linux-test") as work:
         hosts = [word for number in range(len(scripts)) for word in ("--guest", str(number))]
-        machine = Machine(rnic, pathlib.Path(work), *hosts, "--nic", nic)
+        wire = pathlib.Path(work) / "wire.pcap"
+        machine = Machine(rnic, pathlib.Path(work), *hosts, "--nic", nic, *(["--pcap", wire] if look_at else []))
         try:
             kernel = (folder / "version").read_text().strip()
             machine.all_figures()  # who answers has begun with all that it has
@@ -322,8 +350,32 @@ def guests(rnic, folder, nic, *scripts, patience=PATIENCE):
             if machine.kept() != before:
                 raise Failure(f"the machine keeps {machine.kept()}, not {before} as before its guests came")
             machine.end_well()
+            if look_at:
+                look_at(wire.read_bytes())
         finally:
             machine.give_up()
+
+
+def look_at_tags(capture):
+    """Every RoCEv2 packet has the tag of VLAN 5; some have the priority that was asked for, and so have some pings."""
+    at, packets, priorities, pings = 24, 0, set(), set()  # behind the header of the file
+    while at < len(capture):
+        length = int.from_bytes(capture[at + 8:at + 12], "little")
+        frame, at = capture[at + 16:at + 16 + length], at + 16 + length
+        tag = int.from_bytes(frame[14:16], "big") if frame[12:14] == b"\x81\x00" else None
+        ip = frame[14:] if tag is None else frame[18:]
+        if frame[12:14] != b"\x08\x00" and (tag is None or frame[16:18] != b"\x08\x00"):
+            continue
+        if ip[9] == 17 and ip[22:24] == (4791).to_bytes(2, "big"):
+            packets += 1
+            if tag is None or tag & 0xFFF != 5:
+                raise Failure(f"a RoCEv2 packet has the tag {tag}: {frame[:64].hex()}")
+            priorities.add(tag >> 13)
+        elif ip[9] == 1:
+            pings.add(tag)
+    if packets < 200 or priorities != {0, 5} or pings != {3 << 13 | 5}:
+        raise Failure(f"{packets} RoCEv2 packets, with priorities {priorities}; pings with tags {pings}")
+    print(f"{packets} RoCEv2 packets, all with a tag of VLAN 5")
 
 
 def beside_processes(rnic, folder, nic):
@@ -399,6 +451,7 @@ def run(rnic, folder, nic, arguments):
     server = PROGRAMS + TCP_SERVER + "rping -s -a 10.0.0.1 -V -C 10 -S 4000\nucmatose -b 10.0.0.1\nib_write_bw -R -x 1 -n 100\n"
     client = PROGRAMS + TCP_CLIENT + "until_there rping -c -a 10.0.0.1 -V -C 10 -S 4000\nuntil_there ucmatose -s 10.0.0.1\nuntil_there ib_write_bw -R -x 1 -n 100 10.0.0.1\n"
     parts = {
+        "vlan": lambda: guests(rnic, folder, nic, VLAN_SERVER, VLAN_CLIENT, look_at=look_at_tags),
         "processes": lambda: beside_processes(rnic, folder, nic),
         "programs": lambda: guests(rnic, folder, nic, LONG_PROGRAMS + "quiet_kernel\n"),
         "iperf": lambda: guests(rnic, folder, nic, IPERF_SERVER, IPERF_CLIENT),
