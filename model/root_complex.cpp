@@ -37,16 +37,23 @@ void store(std::uint8_t* to, const DmaRequest& request) {
     return (dword != 0 || request.first_be == 0xF) &&
            (dword + kDword != size || size == kDword || request.last_be == 0xF);
   };
+  const auto store_word = [&](std::size_t at) {
+    std::uint64_t value{};
+    std::memcpy(&value, request.data.data() + at, kWord);
+    __atomic_store_n(reinterpret_cast<std::uint64_t*>(to + at), value, __ATOMIC_RELAXED);
+  };
   for (std::size_t i = 0; i < size;) {
+    const bool aligned = reinterpret_cast<std::uintptr_t>(to + i) % kWord == 0;
+    if (aligned && whole(i)) {
+      // Those before the last are whole.
+      for (; i + 2 * kWord <= size; i += kWord) store_word(i);
+    }
     const std::uint8_t* const from = request.data.data() + i;
-    const bool word =
-        (reinterpret_cast<std::uintptr_t>(to + i) % kWord) == 0 && i + kWord <= size && whole(i) && whole(i + kDword);
+    const bool word = aligned && i + kWord <= size && whole(i) && whole(i + kDword);
     const std::size_t bytes = word ? kWord : kDword;
     if (i + bytes == size) std::atomic_thread_fence(std::memory_order_release);
     if (word) {
-      std::uint64_t value{};
-      std::memcpy(&value, from, kWord);
-      __atomic_store_n(reinterpret_cast<std::uint64_t*>(to + i), value, __ATOMIC_RELAXED);
+      store_word(i);
     } else if (whole(i)) {
       std::uint32_t value{};
       std::memcpy(&value, from, kDword);

@@ -9,6 +9,7 @@ soon as it is known; a mutant that is there with the text that it has now is not
 Exit code: 0 all that was to be tried has been; 1 a run fails without a mutation, or something does not build; 2 wrong use.
 """
 import argparse
+import concurrent.futures
 import dataclasses
 import json
 import pathlib
@@ -144,7 +145,7 @@ def arguments():
     parser.add_argument("name", nargs="*", help="mutants to try, also those that have been tried (default: all that have not)")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no mutant after so many minutes")
     parser.add_argument("--page", action="store_true", help="try nothing, write the table of docs/mutants.md anew")
-    parser.add_argument("-j", "--jobs", type=int, default=1, help="compilers at a time (default 1)")
+    parser.add_argument("-j", "--jobs", type=int, default=1, help="compilers, then mutants, at a time (default 1)")
     args = parser.parse_args()
     if args.jobs < 1:
         parser.error("--jobs: at least 1")
@@ -167,12 +168,17 @@ def main():
             raise mutate.Problem("\n".join(problems))
         program = mutate.build_nic(args.jobs)
         limits = limits_of(program, folders)
-        for name in todo:
-            if time.monotonic() - start > 60 * args.minutes:
-                break
-            results[name] = layers(program, mutants[name], folders, limits)
-            write_record(results)
-            print(f"{name:32} " + ", ".join(f"{layer}: {results[name][layer] or 'not seen'}" for layer in LAYERS), flush=True)
+        with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+            def attempt_one(name):
+                late = time.monotonic() - start > 60 * args.minutes
+                return name, None if late else layers(program, mutants[name], folders, limits)
+            for tried in concurrent.futures.as_completed([pool.submit(attempt_one, name) for name in todo]):
+                name, result = tried.result()
+                if result is None:
+                    continue
+                results[name] = result
+                write_record(results)
+                print(f"{name:32} " + ", ".join(f"{layer}: {result[layer] or 'not seen'}" for layer in LAYERS), flush=True)
     write_page(mutants, results)
     print("\n".join(table(mutants, results)))
 

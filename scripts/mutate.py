@@ -18,7 +18,6 @@ import json
 import os
 import pathlib
 import re
-import resource
 import shutil
 import signal
 import subprocess
@@ -247,7 +246,6 @@ def run_tool(program, number, arguments, limit, stop_at):
     """Runs the tool with a mutant, for `limit` seconds of processor time, until it ends, or tells of a vector that fails if `stop_at` is "FAIL ".
     Returns the lines that it has printed, the file of that vector (or nothing), the exit code and the processor time."""
     command = ["prlimit", f"--cpu={int(limit)}", "stdbuf", "-oL", str(program), *arguments]
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True, errors="replace", cwd=WORK,
                                env={**os.environ, "RNIC_MUTANT": str(number)})
     lines, failed = [], ""
@@ -258,10 +256,12 @@ def run_tool(program, number, arguments, limit, stop_at):
             lines.append(line.rstrip())
             if stop_at and line.startswith(stop_at):
                 failed = pathlib.Path(line.split()[1].rstrip(":")).name
-    process.kill()
-    process.wait()
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return lines, failed, process.returncode, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    if failed:
+        process.kill()
+    # Its own time, whatever else runs beside it.
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return lines, failed, process.returncode, used.ru_utime + used.ru_stime
 
 
 def verify(program, number, folder, limit):

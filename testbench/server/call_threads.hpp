@@ -29,7 +29,7 @@ class CallThreads {
 
   std::deque<std::function<void()>> waiting_;
   std::size_t under_way_ = 0;
-  std::size_t idle_ = 0;  ///< Threads
+  std::size_t idle_ = 0;  ///< Threads, those that have not begun among them
   sc_core::sc_event more_;
 };
 

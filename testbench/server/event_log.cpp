@@ -1,30 +1,12 @@
 #include "testbench/server/event_log.hpp"
 
 #include <fmt/format.h>
+#include <libdeflate.h>
 
 #include "driver/remote/protocol.hpp"
 
 namespace rnic::testbench {
 namespace {
-
-constexpr std::size_t kCrcStep = 8;
-/// By how many bytes follow, and the byte: what it adds to the checksum.
-constexpr auto kCrcTables = [] {
-  constexpr std::uint32_t kPolynomial = 0xEDB88320;
-  std::array<std::array<std::uint32_t, 256>, kCrcStep> tables{};
-  for (std::uint32_t i = 0; i < 256; ++i) {
-    std::uint32_t value = i;
-    for (int bit = 0; bit < 8; ++bit) value = (value & 1) != 0 ? value >> 1 ^ kPolynomial : value >> 1;
-    tables[0][i] = value;
-  }
-  for (std::size_t behind = 1; behind < kCrcStep; ++behind) {
-    for (std::size_t i = 0; i < 256; ++i) {
-      const std::uint32_t before = tables[behind - 1][i];
-      tables[behind][i] = before >> 8 ^ tables[0][before & 0xFF];
-    }
-  }
-  return tables;
-}();
 
 const char* name_of(LogPlace place) {
   return place == LogPlace::kOwn ? "of the kernel driver" : place == LogPlace::kShared ? "of a ring" : "of a process";
@@ -45,17 +27,7 @@ const char* name_of(remote::FrameKind kind) {
 }  // namespace
 
 std::uint32_t log_checksum(std::span<const std::uint8_t> bytes, std::uint32_t before) {
-  std::uint32_t value = ~before;
-  for (; bytes.size() >= kCrcStep; bytes = bytes.subspan(kCrcStep)) {
-    std::uint32_t next = 0;
-    for (std::size_t i = 0; i < kCrcStep; ++i) {
-      const std::uint32_t mixed = i < 4 ? value >> (8 * i) & 0xFF : 0;
-      next ^= kCrcTables[kCrcStep - 1 - i][mixed ^ bytes[i]];
-    }
-    value = next;
-  }
-  for (const std::uint8_t byte : bytes) value = value >> 8 ^ kCrcTables[0][(value ^ byte) & 0xFF];
-  return ~value;
+  return bytes.empty() ? before : libdeflate_crc32(before, bytes.data(), bytes.size());
 }
 
 std::string describe(const LogRecord& record) {

@@ -1,5 +1,7 @@
 #include "testbench/wire_check/icrc.hpp"
 
+#include <libdeflate.h>
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -7,42 +9,7 @@
 namespace rnic::wire_check {
 namespace {
 
-constexpr std::size_t kSlices = 16, kMasked = 8 + 40 + 8 + 12;  // link header, IPv6, UDP, BTH
-
-using Tables = std::array<std::array<std::uint32_t, 256>, kSlices>;
-
-/// Of the CRC of Ethernet, bit-reversed: table k is that of a byte with k bytes of zeros behind it.
-constexpr Tables make_tables() {
-  Tables tables{};
-  for (std::uint32_t byte = 0; byte < 256; ++byte) {
-    std::uint32_t rest = byte;
-    for (int bit = 0; bit < 8; ++bit) rest = (rest & 1) != 0 ? rest >> 1 ^ 0xedb88320 : rest >> 1;
-    tables[0][byte] = rest;
-  }
-  for (std::size_t slice = 1; slice < kSlices; ++slice)
-    for (std::size_t byte = 0; byte < 256; ++byte)
-      tables[slice][byte] = tables[slice - 1][byte] >> 8 ^ tables[0][tables[slice - 1][byte] & 0xff];
-  return tables;
-}
-constexpr Tables kTables = make_tables();
-
-std::uint32_t word(const std::uint8_t* at) {
-  return at[0] | static_cast<std::uint32_t>(at[1]) << 8 | static_cast<std::uint32_t>(at[2]) << 16 |
-         static_cast<std::uint32_t>(at[3]) << 24;
-}
-
-std::uint32_t run(std::uint32_t crc, std::span<const std::uint8_t> bytes) {
-  const std::uint8_t* at = bytes.data();
-  std::size_t left = bytes.size();
-  for (; left >= kSlices; left -= kSlices, at += kSlices) {
-    const std::array<std::uint32_t, kSlices / 4> words = {crc ^ word(at), word(at + 4), word(at + 8), word(at + 12)};
-    crc = 0;
-#pragma GCC unroll 16
-    for (std::size_t i = 0; i < kSlices; ++i) crc ^= kTables[kSlices - 1 - i][words[i / 4] >> 8 * (i % 4) & 0xff];
-  }
-  for (; left != 0; --left) crc = crc >> 8 ^ kTables[0][(crc ^ *at++) & 0xff];
-  return crc;
-}
+constexpr std::size_t kMasked = 8 + 40 + 8 + 12;  // link header, IPv6, UDP, BTH
 
 }  // namespace
 
@@ -62,7 +29,8 @@ std::uint32_t icrc(std::span<const std::uint8_t> packet, bool ipv6) {
   }
   header[ip + 6] = header[ip + 7] = 0xff;
   header[ip + 8 + 4] = 0xff;
-  const std::uint32_t crc = ~run(run(~std::uint32_t{0}, {head.data(), 8 + covered}), packet.subspan(covered));
+  const std::uint32_t front = libdeflate_crc32(0, head.data(), 8 + covered);
+  const std::uint32_t crc = libdeflate_crc32(front, packet.data() + covered, packet.size() - covered);
   // The lowest byte is first on the wire.
   return crc << 24 | (crc & 0xff00) << 8 | (crc >> 8 & 0xff00) | crc >> 24;
 }

@@ -257,6 +257,18 @@ TEST_CASE("the station of an address outside is asked for, and an address that n
   for (int i = 0; i < 3; ++i) CHECK(receive(peer).size() == 60);
 }
 
+TEST_CASE("a call that waits for an answer from outside keeps no other one waiting") {
+  Outside outside(kDatagram);
+  RemotePeer program(outside.server->socket(0), 0);
+  std::thread searching([&] { CHECK_FALSE(program.context().port().call(resolve(8)).ok()); });
+  std::this_thread::sleep_for(300ms);
+  const auto begin = std::chrono::steady_clock::now();
+  CHECK(program.context().port().call(calls::QueryPort{}).ok());
+  CHECK(std::chrono::steady_clock::now() - begin < 1s);
+  searching.join();
+  CHECK(std::chrono::steady_clock::now() - begin < 20s);
+}
+
 TEST_CASE("a frame from outside is in the event log, and comes in again in a replay") {
   const test::OwnFolder folder;
   const std::string log = folder.path() + "/run.rnic", wire = folder.path() + "/wire.pcap",
