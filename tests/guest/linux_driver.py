@@ -190,9 +190,12 @@ IPERF = r"""
 figure() { python3 -c 'import json, sys; end = json.load(sys.stdin)["end"]; print(sys.argv[1], round(end["sum_received"]["bits_per_second"] / 1e6, 1), "Mbit/s,", end["sum_sent"].get("retransmits", 0), "sent again")' "$1"; }
 serve() { for try in 1 2 3 4 5; do timeout 100 "$@" >/tmp/served 2>&1 && echo "well: serves $*" && return; done; cat /tmp/served; exit 1; }
 """
+PERFTESTS = "for program in ib_send_bw ib_read_bw ib_write_bw ib_atomic_bw ib_send_lat ib_read_lat ib_write_lat ib_atomic_lat; do\n  size='-s 4096'\n  [[ $program != *atomic* ]] || size=\n"
+PINGPONGS = ["ibv_uc_pingpong -c -g 1 -n 10", "ibv_srq_pingpong -c -g 1 -n 10 -q 4"]
 IPERF_SERVER = IPERF + r"""
 if command -v iperf3 >/dev/null; then iperf3 -s -B 10.0.0.1 -1 >/dev/null; iperf3 -s -B 10.0.0.1 -1 >/dev/null; fi
-for program in ib_send_bw ib_read_bw ib_write_bw ib_send_lat; do serve $program -R -x 1 -n 100 -s 4096; done
+""" + "".join(f"serve {program}\n" for program in PINGPONGS) + PERFTESTS + r"""  serve $program -R -x 1 -n 100 $size
+done
 quiet_kernel
 """
 IPERF_CLIENT = IPERF + r"""
@@ -202,8 +205,7 @@ if command -v iperf3 >/dev/null; then
   until_there iperf3 -c 10.0.0.1 -t 5 -J -R
   figure "iperf3, the other way:" </tmp/client
 fi
-for program in ib_send_bw ib_read_bw ib_write_bw ib_send_lat; do
-  until_there $program -R -x 1 -n 100 -s 4096 10.0.0.1
+""" + "".join(f"until_there {program} 10.0.0.1\n" for program in PINGPONGS) + PERFTESTS + r"""  until_there $program -R -x 1 -n 100 $size 10.0.0.1
   grep -A1 '#bytes' /tmp/client
 done
 quiet_kernel

@@ -27,8 +27,13 @@ PROGRAMS = [
     ("ibv_rc_pingpong -c -g 1 -n 20", "ibv_rc_pingpong -c -g 1 -n 20 {to}", 18515),
     ("ibv_rc_pingpong -c -g 1 -n 10 -e -s 20000", "ibv_rc_pingpong -c -g 1 -n 10 -e -s 20000 {to}", 18515),
     ("ibv_ud_pingpong -c -g 1 -n 10 -s 1024", "ibv_ud_pingpong -c -g 1 -n 10 -s 1024 {to}", 18515),
+    ("ibv_uc_pingpong -c -g 1 -n 10", "ibv_uc_pingpong -c -g 1 -n 10 {to}", 18515),
+    ("ibv_srq_pingpong -c -g 1 -n 10 -q 4", "ibv_srq_pingpong -c -g 1 -n 10 -q 4 {to}", 18515),
     ("ib_write_bw -x 1 -n 20 -s 16384", "ib_write_bw -x 1 -n 20 -s 16384 {to}", 18515),
     ("ib_send_bw -x 1 -n 20 -s 4096", "ib_send_bw -x 1 -n 20 -s 4096 {to}", 18515),
+    # Each asks for as many Reads at once as the other says, and Soft-RoCE says 128 by itself.
+    *((f"{program} -x 1 -n 20", f"{program} -x 1 -n 20 {{to}}", 18515)
+      for program in ("ib_read_bw -o 16 -s 4096", "ib_atomic_bw -o 16", "ib_write_lat", "ib_read_lat -o 16", "ib_send_lat", "ib_atomic_lat -o 16")),
     ("rping -s -C 10 -v -V -a 0.0.0.0", "rping -c -C 10 -v -V -a {to}", "cm"),
     ("ucmatose -C 10 -S 1000", "ucmatose -s {to} -C 10 -S 1000", "cm"),
 ]

@@ -44,7 +44,7 @@ add_with_libraries() {
   done < <(ldd "$file" | grep -o '/[^ ]*')
 }
 cp "$(command -v busybox)" "$root/bin/busybox"
-for program in rdma ibv_devinfo ibv_{rc,uc,ud,srq}_pingpong ib_{send,write,read,atomic}_bw ib_send_lat rping ucmatose udaddy rdma_{client,server}; do
+for program in rdma ibv_devinfo ibv_{rc,uc,ud,srq}_pingpong ib_{send,write,read,atomic}_{bw,lat} rping ucmatose udaddy rdma_{client,server}; do
   add_with_libraries "$(PATH=$PATH:/sbin:/usr/sbin command -v "$program")" "$root/bin/"
 done
 plugins=$(dirname "$(ls /usr/lib/*/libibverbs/librxe-rdmav*.so | head -n 1)")
