@@ -328,3 +328,72 @@ TEST_CASE("frames of 1514 bytes from one send queue fill nine tenths of the wire
 TEST_CASE("frames of 1514 bytes from two send queues fill nine tenths of the wire, into one receive queue") {
   CHECK(share_of_wire(WorldOptions::from_environment("ethernet_rate"), 2, false) >= 0.9);
 }
+
+// Send queues that always have something to send have a turn each, and a turn is a packet here (docs/architecture.md,
+// Turns of the send queues): of each one's share of the wire nine tenths are asked for.
+TEST_CASE("a queue pair of RDMA and a send queue of frames that both have all to do share the wire") {
+  constexpr std::size_t kMessages = 64, kBytes = 65536, kWindow = 8;
+  const std::uint32_t mtu = GENERATE(1024, 4096);
+  const auto options = WorldOptions::from_environment("ethernet_share");
+  auto& world = fresh_world(options);
+  std::unique_ptr<Endpoint> a, b;
+  std::unique_ptr<Station> stack_a, stack_b;
+  bool ready = false, done = false;
+  std::uint64_t took_ns = 0, frames = 0;
+  const auto wait_for = [](Host& host, const bool& what) {
+    while (!what) host.device().elapse(1000);
+  };
+  world.add_app(0, "rdma", [&](Host& host) {
+    a = std::make_unique<Endpoint>(host);
+    b = std::make_unique<Endpoint>(world.host(1));
+    stack_a = std::make_unique<Station>(*a);
+    stack_b = std::make_unique<Station>(*b);
+    auto* const from = host.memory().allocate(kBytes);
+    auto* const to = world.host(1).memory().allocate(kBytes);
+    auto source = a->register_memory(from, kBytes, 0);
+    auto sink = b->register_memory(to, kBytes, ND_MR_FLAG_ALLOW_REMOTE_WRITE);
+    const Pair pair(*a, *b, {.qp = {.initiator_depth = kWindow}, .connection = {.mtu = mtu}});
+    ready = true;
+    host.device().elapse(20'000);
+    const std::uint64_t begin = host.device().now_ns(), before = stack_a->port->counters().sent;
+    std::size_t posted = 0;
+    for (std::size_t taken = 0; taken < kMessages; ++taken) {
+      const ND2_SGE sge{from, kBytes, source->GetLocalToken()};
+      for (; posted < kMessages && posted - taken < kWindow; ++posted)
+        REQUIRE(pair.ends[0].qp->Write(nullptr, &sge, 1, reinterpret_cast<std::uint64_t>(to), sink->GetRemoteToken(),
+                                       0) == ND_SUCCESS);
+      ND2_RESULT result{};
+      REQUIRE(take_result(*a, *pair.ends[0].initiator_cq, result, 1'000'000));
+      REQUIRE(result.Status == ND_SUCCESS);
+    }
+    took_ns = host.device().now_ns() - begin;
+    frames = stack_a->port->counters().sent - before;
+    done = true;
+    host.device().elapse(50'000);
+    CHECK(stack_a->counter(Counter::kSequenceRetries) == 0);
+  });
+  world.add_app(0, "network stack", [&](Host& host) {
+    wait_for(host, ready);
+    model::Random random(options.seed, "ethernet");
+    const auto frame = frame_of(random, stack_b->mac(), stack_a->mac(), 1514);
+    while (!done) stack_a->send(frame);
+  });
+  world.add_app(1, "network stack", [&](Host& host) {
+    wait_for(host, ready);
+    while (!done) {
+      if (!stack_b->port->poll()) host.device().elapse(20);
+      stack_b->came.clear();
+    }
+  });
+  world.run(10'000'000);
+  stack_a.reset();
+  stack_b.reset();
+  constexpr std::size_t kHeaders = 14 + 20 + 8 + 12 + 4 + 24;  // Ethernet, IPv4, UDP, BTH, ICRC; FCS, preamble, gap
+  const double wire_bytes = static_cast<double>(took_ns) * options.wire.rate_gbps / 8;
+  const double rdma = static_cast<double>(kMessages * (kBytes + kBytes / mtu * kHeaders)) / wire_bytes;
+  const double ethernet = static_cast<double>(frames * (1514 + 24)) / wire_bytes;
+  INFO("path MTU " << mtu << ": share of RDMA " << rdma << ", of frames " << ethernet);
+  const double rdma_turn = static_cast<double>(mtu + kHeaders), frame_turn = 1514 + 24;
+  CHECK(rdma >= 0.9 * rdma_turn / (rdma_turn + frame_turn));
+  CHECK(ethernet >= 0.9 * frame_turn / (rdma_turn + frame_turn));
+}
