@@ -66,7 +66,12 @@ class TimeOrder {
 
   TimeOrder() {
     spawn(
-        "time_order_events", [this] { serve(Kind::kEvent); }, first_);
+        "time_order_events",
+        [this] {
+          expected_ = kNever;
+          serve(Kind::kEvent);
+        },
+        first_);
     spawn(
         "time_order_threads", [this] { serve(Kind::kThread); }, threads_);
   }
@@ -82,8 +87,12 @@ class TimeOrder {
 
   static Key key_of(const TimedEvent& event) { return {event.due_, Kind::kEvent, 0, event.order_}; }
 
-  /// Of several notifications SystemC keeps the earliest.
-  void expect(Picoseconds time) { first_.notify(to_sc_time(time - now_ps())); }
+  /// Of several notifications SystemC keeps the earliest; those that it would not keep are not worth the call.
+  void expect(Picoseconds time) {
+    if (expected_ <= time) return;
+    expected_ = time;
+    first_.notify(to_sc_time(time - now_ps()));
+  }
 
   /// What is due now and of this kind happens; the threads have to wait until all that followed from the events has.
   void serve(Kind kind) {
@@ -106,7 +115,10 @@ class TimeOrder {
   }
 
   std::map<Key, Due> due_;
+  static constexpr Picoseconds kNever = ~Picoseconds{0};
+
   sc_core::sc_event first_;          ///< The first of all is due
+  Picoseconds expected_ = kNever;    ///< When it comes
   sc_core::sc_event threads_;        ///< Threads are due, and nothing else of this time is left
   std::uint64_t events_at_ = ~0ULL;  ///< Delta cycle in which events happened last
   std::uint64_t constructed_ = 0;

@@ -112,8 +112,10 @@ class FailureMaker : public RequestMaker {
   }
 
   void fail_local() {
-    const std::uint64_t length = plan_.between(1, 2000);
     const bool reads = plan_.chance(0.4) && plan_.remote_read[peer_];
+    // Freedom::kBehindError: what a peer says of a Write that it refuses depends on whether its first packet has left.
+    const bool refused = !reads && !plan_.remote_write[peer_];
+    const std::uint64_t length = plan_.between(1, refused ? plan_.mtu : 2000);
     json step = begin(reads ? "read" : "write");
     step["sge"] = reads ? sink(length) : source(length);
     step["remote"] = remote(region_name(peer_), plan_.zone(qp_, reads ? Zone::kReadSource : Zone::kWriteTarget));
@@ -278,8 +280,8 @@ PlannedRequests draw_unread(ProgramPlan& plan, std::size_t host, std::size_t qp,
 
 PlannedRequests draw_failure(ProgramPlan& plan, std::size_t host, std::size_t qp, std::size_t count) {
   FailureMaker maker(plan, host, qp);
-  // What is under way behind a message that a UC responder drops may be dropped with it.
-  const std::size_t failing = plan.service == ProgramService::kUc ? count - 1 : plan.below(count);
+  // Freedom::kDroppedBehind
+  const std::size_t failing = plan.service != ProgramService::kRc ? count - 1 : plan.below(count);
   for (std::size_t i = 0; i < count; ++i)
     i == failing ? maker.add_failure() : i < failing ? maker.add_any() : maker.add_send(true);
   return maker.take();
