@@ -78,7 +78,7 @@ bool HostStack::owns(const Address& address) const {
 const Address* HostStack::source_for(const Address& to) const {
   const Address* any = nullptr;
   for (const auto& own : addresses_) {
-    if (is_ipv4(own) != is_ipv4(to)) continue;
+    if (kmd::is_ipv4_mapped(own) != kmd::is_ipv4_mapped(to)) continue;
     if (is_link_local(own) == is_link_local(to)) return &own;
     any = &own;
   }
@@ -86,7 +86,7 @@ const Address* HostStack::source_for(const Address& to) const {
 }
 
 void HostStack::learn(const Address& address, std::uint64_t mac, bool only_known) {
-  if (is_unspecified(address) || is_multicast(address) || owns(address)) return;
+  if (is_unspecified(address) || kmd::is_multicast(address) || owns(address)) return;
   if (is_group_mac(mac) || mac == 0) return;
   const auto known = neighbours_.find(address);
   if (known == neighbours_.end() && (only_known || neighbours_.size() >= kMostNeighbours)) return;
@@ -101,14 +101,14 @@ std::optional<std::uint64_t> HostStack::station(const Address& address) const {
 
 bool HostStack::ask(const Address& wanted) {
   const Address* const own = source_for(wanted);
-  if (own == nullptr || is_multicast(wanted)) return false;
+  if (own == nullptr || kmd::is_multicast(wanted)) return false;
   if (neighbours_.size() >= kMostNeighbours) {
     // Who was asked for in vain makes room.
     const auto vain = std::find_if(neighbours_.begin(), neighbours_.end(), [](const auto& one) { return !one.second; });
     if (vain != neighbours_.end()) neighbours_.erase(vain);
   }
   if (neighbours_.size() < kMostNeighbours) neighbours_.try_emplace(wanted);
-  if (is_ipv4(wanted)) {
+  if (kmd::is_ipv4_mapped(wanted)) {
     faces_.send(arp_frame(kBroadcast, kArpRequest, mac_, *own, 0, wanted));
     return true;
   }
@@ -159,7 +159,7 @@ void HostStack::hear_ipv4(View frame) {
 }
 
 void HostStack::hear_echo4(const Address& from, const Address& to, std::uint64_t mac, View message) {
-  if (!owns(to) || is_unspecified(from) || is_multicast(from)) return;
+  if (!owns(to) || is_unspecified(from) || kmd::is_multicast(from)) return;
   if (message.size() < kEchoBytes || message[0] != kEchoRequest4 || message[1] != 0) return;
   if (internet_checksum(message) != 0) return;
   Bytes reply{kEchoReply4, 0, 0, 0};
@@ -184,13 +184,13 @@ void HostStack::hear_ipv6(View frame) {
   if (message[0] == kEchoRequest6) return hear_echo6(from, to, mac, message);
   // From the link itself, with all its fields, and about one address (RFC 4861 7.1.1, 7.1.2).
   if (packet[kHopsAt] != kHopsOnLink || message.size() < kNeighbourBytes) return;
-  if (is_multicast(address_at(message, kTargetAt))) return;
+  if (kmd::is_multicast(address_at(message, kTargetAt))) return;
   if (message[0] == kSolicitation) hear_solicitation(from, to, mac, message);
   if (message[0] == kAdvertisement) hear_advertisement(to, message);
 }
 
 void HostStack::hear_echo6(const Address& from, const Address& to, std::uint64_t mac, View message) {
-  if (!owns(to) || is_unspecified(from) || is_multicast(from) || message.size() < kEchoBytes) return;
+  if (!owns(to) || is_unspecified(from) || kmd::is_multicast(from) || message.size() < kEchoBytes) return;
   Bytes reply{kEchoReply6, 0, 0, 0};
   append(reply, message.subspan(4));
   faces_.send(icmpv6_frame(mac, mac_, to, from, std::move(reply)));
@@ -218,7 +218,7 @@ void HostStack::hear_solicitation(const Address& from, const Address& to, std::u
 void HostStack::hear_advertisement(const Address& to, View message) {
   const auto flags = static_cast<std::uint32_t>(number_at(message, 4, 4));
   const auto options = options_of(message.subspan(kNeighbourBytes), kTargetOption);
-  if (!options.well_formed || !options.mac || (is_multicast(to) && (flags & kSolicited) != 0)) return;
+  if (!options.well_formed || !options.mac || (kmd::is_multicast(to) && (flags & kSolicited) != 0)) return;
   const Address target = address_at(message, kTargetAt);
   if (station(target) && (flags & kOverride) == 0) return;
   learn(target, *options.mac, true);

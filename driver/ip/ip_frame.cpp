@@ -85,17 +85,11 @@ Bytes icmpv6_frame(std::uint64_t to_mac, std::uint64_t from_mac, const Address& 
   return frame;
 }
 
-bool is_ipv4(const Address& address) { return std::equal(kMappedPrefix.begin(), kMappedPrefix.end(), address.begin()); }
-
 bool is_link_local(const Address& address) { return address[0] == 0xFE && (address[1] & 0xC0) == 0x80; }
 
 bool is_unspecified(const Address& address) {
-  const auto begin = address.begin() + (is_ipv4(address) ? kMappedAt : 0);
+  const auto begin = address.begin() + (kmd::is_ipv4_mapped(address) ? kMappedAt : 0);
   return std::all_of(begin, address.end(), [](std::uint8_t byte) { return byte == 0; });
-}
-
-bool is_multicast(const Address& address) {
-  return is_ipv4(address) ? address[kMappedAt] >> 4 == 0xE : address[0] == 0xFF;
 }
 
 Address mapped(View ipv4) {

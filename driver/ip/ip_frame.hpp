@@ -1,17 +1,18 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
+
+#include "driver/kmd/port_tables.hpp"
 
 /// Bytes of Ethernet, ARP, IP and ICMP, as far as a host needs them to be found on its network.
 namespace rnic::ip {
 
 using Bytes = std::vector<std::uint8_t>;
 using View = std::span<const std::uint8_t>;
-using Address = std::array<std::uint8_t, 16>;  ///< Network order; IPv4 addresses IPv4-mapped
+using Address = kmd::Gid;
 
 inline constexpr std::size_t kEthernetBytes = 14, kIpv4Bytes = 20, kIpv6Bytes = 40, kMacBytes = 6;
 inline constexpr std::uint16_t kTypeIpv4 = 0x0800, kTypeArp = 0x0806, kTypeIpv6 = 0x86DD;
@@ -37,11 +38,9 @@ void append(Bytes& to, View more);
 [[nodiscard]] Bytes icmpv6_frame(std::uint64_t to_mac, std::uint64_t from_mac, const Address& from, const Address& to,
                                  Bytes message);
 
-[[nodiscard]] bool is_ipv4(const Address& address);
 [[nodiscard]] bool is_link_local(const Address& address);
 /// 0.0.0.0 or ::.
 [[nodiscard]] bool is_unspecified(const Address& address);
-[[nodiscard]] bool is_multicast(const Address& address);
 [[nodiscard]] Address mapped(View ipv4);
 /// The group of all on the link (RFC 4291 2.7.1).
 inline constexpr Address kAllNodes{0xFF, 0x02, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};

@@ -16,7 +16,7 @@ std::vector<Address> own_addresses(const kmd::PortTables& tables) {
   std::vector<Address> addresses;
   for (std::size_t i = 0; i < tables.gids(); ++i) {
     const auto own = tables.own_address(i);
-    if (own && own->vlan == 0 && !is_multicast(own->gid)) addresses.push_back(own->gid);
+    if (own && own->vlan == 0 && !kmd::is_multicast(own->gid)) addresses.push_back(own->gid);
   }
   return addresses;
 }
@@ -25,7 +25,8 @@ std::vector<Address> own_addresses(const kmd::PortTables& tables) {
 std::uint64_t groups_of(const std::vector<Address>& addresses) {
   std::uint64_t groups = std::uint64_t{1} << ethernet::group_bit(group_mac(kAllNodes));
   for (const auto& address : addresses) {
-    if (!is_ipv4(address)) groups |= std::uint64_t{1} << ethernet::group_bit(group_mac(solicited_node(address)));
+    if (!kmd::is_ipv4_mapped(address))
+      groups |= std::uint64_t{1} << ethernet::group_bit(group_mac(solicited_node(address)));
   }
   return groups;
 }
