@@ -6,16 +6,9 @@
 #include <cstdint>
 
 #include "driver/remote/doorbell_ring.hpp"
+#include "driver/remote/machine_clock.hpp"
 
 namespace rnic::remote {
-
-/// Time of a machine as its processes see it: simulated time, and, while that stands still because nothing is under
-/// way, the time that passes outside. The machine writes, all read; the sequence is odd while it writes.
-struct MachineClock {
-  std::atomic<std::uint32_t> sequence;
-  std::atomic<std::uint64_t> now_ns;       ///< At the time of writing
-  std::atomic<std::uint64_t> still_since;  ///< CLOCK_MONOTONIC, ns, from which on outside time passes; 0: it does not
-};
 
 /// Clients of one connection.
 inline constexpr std::size_t kMostClients = 64;

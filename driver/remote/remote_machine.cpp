@@ -1,7 +1,10 @@
 #include "driver/remote/remote_machine.hpp"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <ctime>
+#include <optional>
 
 #include "driver/costs.hpp"
 
@@ -80,26 +83,18 @@ void RemoteMachine::pause() {
   if (!removed()) memory_.writes.wait(memory_.writes.count.load(), kPauseNs);
 }
 
-/// Between the machine's look at the time outside and its writing of the clock a process may have seen a little more.
+/// Threads on two processors may look at the time outside in one order and come here in the other.
 std::uint64_t RemoteMachine::now_ns() {
-  const std::uint64_t now = look_at_clock();
+  std::optional<std::uint64_t> looked;
+  while (!(looked = memory_.clock.read(outside_ns))) {
+    // Who killed the machine while it held its clock has stopped time.
+    if (connection_->look_whether_gone()) return told_ns_.load(std::memory_order_relaxed);
+    sched_yield();
+  }
+  const std::uint64_t now = *looked;
   std::uint64_t told = told_ns_.load(std::memory_order_relaxed);
   while (told < now && !told_ns_.compare_exchange_weak(told, now, std::memory_order_relaxed)) continue;
   return std::max(told, now);
-}
-
-std::uint64_t RemoteMachine::look_at_clock() {
-  const MachineClock& clock = memory_.clock;
-  for (;;) {
-    const std::uint32_t before = clock.sequence.load(std::memory_order_acquire);
-    const std::uint64_t now = clock.now_ns.load(std::memory_order_relaxed);
-    const std::uint64_t still_since = clock.still_since.load(std::memory_order_relaxed);
-    std::atomic_thread_fence(std::memory_order_acquire);
-    if (before % 2 != 0 || clock.sequence.load(std::memory_order_relaxed) != before) continue;
-    if (still_since == 0) return now;
-    const std::uint64_t outside = outside_ns();
-    return now + (outside > still_since ? outside - still_since : 0);
-  }
 }
 
 }  // namespace rnic::remote

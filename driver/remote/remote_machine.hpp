@@ -34,7 +34,6 @@ class RemoteMachine final : public Machine {
   void write(std::uint64_t offset, std::span<const std::uint8_t> data);
   [[gnu::cold]] bool wait_for_room(std::uint32_t ticket);
   void pause();
-  [[nodiscard]] std::uint64_t look_at_clock();
 
   const std::shared_ptr<Connection> connection_;
   ConnectionMemory& memory_;

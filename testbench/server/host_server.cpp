@@ -121,6 +121,10 @@ bool HostServer::take_all() {
   return any;
 }
 
+void HostServer::hold_clocks() {
+  for (const auto& session : sessions_) session->hold_clock();
+}
+
 void HostServer::show(std::uint64_t now_ns, std::uint64_t still_since) {
   const bool woken = std::exchange(seen_wakes_, host_.device().wake_count()) != host_.device().wake_count();
   for (const auto& session : sessions_) {

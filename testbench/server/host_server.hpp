@@ -71,6 +71,7 @@ class HostServer {
 
   /// Takes what processes have brought. Returns whether there was anything.
   bool take_all();
+  void hold_clocks();
   /// Behind a while of simulated time: as Session::show, and who waits is woken.
   void show(std::uint64_t now_ns, std::uint64_t still_since);
   [[nodiscard]] bool fall_asleep();

@@ -231,8 +231,9 @@ void MachineServer::rest() {
     std::optional<std::uint64_t> deadline_ns;
     if (deadline_ps) deadline_ns = *deadline_ps / model::kPicosecondsPerNanosecond + 1;
     wait_outside(deadline_ns);
+    // Then at once: what the simulation does from now on takes longer outside than in it.
+    for (const auto& host : hosts_) host->hold_clocks();
     const std::uint64_t passed = outside_ns() - since;
-    // At once: what the simulation does from now on takes longer outside than in it.
     show(0, passed);
     const std::uint64_t begin = world_.now_ns();
     // Who is outside lives in the time there: the machine has the same between one frame and the next.

@@ -44,6 +44,8 @@ class Session : public std::enable_shared_from_this<Session> {
   void wake();
   /// The device has written to memory of it.
   virtual void written() {}
+  /// The process is told no time until the next `show`.
+  virtual void hold_clock() {}
   /// Behind a while of simulated time: what the process looks at is as it is.
   virtual void show(std::uint64_t /*now_ns*/, std::uint64_t /*still_since*/) {}
   /// Before the machine sleeps: from now on doorbells come with the bell. Returns whether some were left before.

@@ -154,13 +154,7 @@ void SocketSession::disconnect() {
 }
 
 void SocketSession::show(std::uint64_t now_ns, std::uint64_t still_since) {
-  remote::MachineClock& clock = memory_->clock;
-  const std::uint32_t sequence = clock.sequence.load(std::memory_order_relaxed) | 1u;
-  clock.sequence.store(sequence, std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_release);
-  clock.now_ns.store(now_ns, std::memory_order_relaxed);
-  clock.still_since.store(still_since, std::memory_order_relaxed);
-  clock.sequence.store(sequence + 1, std::memory_order_release);
+  memory_->clock.set(now_ns, still_since);
   if (std::exchange(written_, false)) memory_->writes.advance();
 }
 

@@ -24,6 +24,7 @@ class SocketSession : public Session {
 
   bool take() override;
   void written() override { written_ = true; }
+  void hold_clock() override { memory_->clock.hold(); }
   void show(std::uint64_t now_ns, std::uint64_t still_since) override;
   [[nodiscard]] bool fall_asleep() override;
   void wake_up() override { memory_->asleep.store(0); }
