@@ -11,7 +11,7 @@ for switch in "$@"; do
   case $switch in
     --browser) packages+=(chromium chromium-driver fonts-dejavu-core pngquant) ;;
     --clients) packages+=(ibverbs-utils perftest python3-pyverbs rdma-core rdmacm-utils) ;;
-    --interop) packages+=(qemu-system-x86 busybox-static cpio gzip kmod linux-headers-amd64 sparse dpkg-dev iproute2 ibverbs-utils ibverbs-providers perftest python3-pyverbs rdma-core rdmacm-utils iperf3) ;;
+    --interop) packages+=(qemu-system-x86 busybox-static cpio gzip kmod linux-headers-amd64 sparse dpkg-dev iproute2 ibverbs-utils ibverbs-providers perftest python3-pyverbs rdma-core rdmacm-utils iperf3 nfs-kernel-server open-iscsi) ;;
     --slurm) packages+=(slurm-wlm) ;;
     *) echo "setup.sh: what is $switch?" >&2; exit 2 ;;
   esac

@@ -4,9 +4,9 @@
 usage: linux_driver.py RNIC FOLDER [--long] [--unloads N] [--kills N] [--only PART] [--nic NIC]
 
 FOLDER has what was built of driver/linux and driver/rdma-core. Two guests of one machine: each runs the programs over its own NIC, then they
-connect to each other by the kernel's rdma_cm. --long: also what takes longer: an interface on a VLAN, a guest beside processes on another host, perftest, iperf3, NVMe over fabrics from one guest to the other,
+connect to each other by the kernel's rdma_cm. --long: also what takes longer: an interface on a VLAN, a guest beside processes on another host, perftest, iperf3, storage by NVMe over fabrics, NFS and iSER,
 rdma-core's own tests, the module unloaded N times (10) under traffic, a reset and a failure of the device, a guest killed N times (3) while it
-talks to another. --only: one of these (vlan, processes, programs, iperf, nvme, rdma_core, unload, kill). Exit code: 0 all is well, 1 something is not, 77 something is
+talks to another. --only: one of these (vlan, processes, programs, iperf, nvme, nfs, iser, rdma_core, unload, kill). Exit code: 0 all is well, 1 something is not, 77 something is
 missing that is needed.
 """
 import argparse
@@ -21,9 +21,10 @@ import threading
 import time
 
 from linux import PATIENCE, SKIP, Failure, Machine, outcome
+from linux_storage import ISER_INITIATOR, ISER_TARGET, NFS_CLIENT, NFS_SERVER, NVME_HOST, NVME_TARGET
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-PARTS = ["vlan", "processes", "programs", "iperf", "nvme", "rdma_core", "unload", "kill"]
+PARTS = ["vlan", "processes", "programs", "iperf", "nvme", "nfs", "iser", "rdma_core", "unload", "kill"]
 MOST_GROWTH = 16  # MiB of the machine's own memory, from the first killed guest to the last
 # A server and a client of one guest: `pair PROGRAM ARGS` fails as they do.
 SHELL = r"""
@@ -264,45 +265,6 @@ KILLED = r"""
 busybox ping 10.0.0.1 >/dev/null &
 while :; do ib_write_bw -x 1 -n 10000000 -s 4096 || true; done >/dev/null 2>&1
 """
-# A target of NVMe over fabrics with a file behind it.
-NVME_TARGET = r"""
-modprobe -a nvmet nvmet-rdma
-mount -t configfs none /sys/kernel/config
-mount -t tmpfs none /mnt
-truncate -s 16M /mnt/disk
-cd /sys/kernel/config/nvmet
-mkdir subsystems/disk
-echo 1 >subsystems/disk/attr_allow_any_host
-mkdir subsystems/disk/namespaces/1
-printf /mnt/disk >subsystems/disk/namespaces/1/device_path
-echo 1 >subsystems/disk/namespaces/1/buffered_io
-echo 1 >subsystems/disk/namespaces/1/enable
-mkdir ports/1
-echo 10.0.0.1 >ports/1/addr_traddr
-echo rdma >ports/1/addr_trtype
-echo 4420 >ports/1/addr_trsvcid
-echo ipv4 >ports/1/addr_adrfam
-ln -s /sys/kernel/config/nvmet/subsystems/disk ports/1/subsystems/disk
-rping -s -a 10.0.0.1 -C 1 >/dev/null 2>&1
-[ "$(head -c 2097152 /mnt/disk | sha256sum)" = "$(seq 1000000 | head -c 2097152 | sha256sum)" ] || { echo "the disk has other bytes"; exit 1; }
-quiet_kernel
-"""
-NVME_HOST = r"""
-modprobe nvme-rdma
-for i in $(seq 30); do
-  echo transport=rdma,traddr=10.0.0.1,trsvcid=4420,nqn=disk,queue_size=32,nr_io_queues=1 2>/dev/null >/dev/nvme-fabrics && break
-  sleep 1
-done
-sleep 1
-seq 1000000 | head -c 2097152 >/tmp/in
-dd if=/tmp/in of=/dev/nvme0n1 bs=256k oflag=direct status=none
-dd if=/dev/nvme0n1 of=/tmp/out bs=256k count=8 iflag=direct status=none
-cmp /tmp/in /tmp/out
-echo 1 >/sys/class/nvme/nvme0/delete_controller
-echo "well: NVMe over fabrics"
-rping -c -a 10.0.0.1 -C 1 >/dev/null
-quiet_kernel
-"""
 # rdma-core's own tests (Debian's packages rdma-core and python3-pyverbs): those that pass on our libibverbs pass here, too, and no other fails. Those
 # that want what the device has not skip themselves. Why some are left out is in docs/kernel_driver.md.
 RDMA_CORE = r"""
@@ -458,6 +420,8 @@ def run(rnic, folder, nic, arguments):
         "programs": lambda: guests(rnic, folder, nic, LONG_PROGRAMS + "quiet_kernel\n"),
         "iperf": lambda: guests(rnic, folder, nic, IPERF_SERVER, IPERF_CLIENT),
         "nvme": lambda: guests(rnic, folder, nic, NVME_TARGET, NVME_HOST),
+        "nfs": lambda: guests(rnic, folder, nic, NFS_SERVER, NFS_CLIENT),
+        "iser": lambda: guests(rnic, folder, nic, ISER_TARGET, ISER_INITIATOR),
         "rdma_core": lambda: guests(rnic, folder, nic, RDMA_CORE + "quiet_kernel\n", patience=1000),
         "unload": lambda: guests(rnic, folder, nic, UNLOAD.replace("{times}", str(arguments.unloads)) + RESET + "busybox nc -l -p 5000 </dev/null\n", BESIDE_UNLOAD,
                                 patience=300 + 30 * arguments.unloads),
