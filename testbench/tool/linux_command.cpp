@@ -28,6 +28,7 @@ struct LinuxArguments {
   std::string kernel;
   std::string folder;
   std::string console;
+  std::string append;
   unsigned memory_mb = 512;
   bool gdb = false;
   std::vector<std::string> serve;    ///< Arguments for the machine's own command
@@ -92,7 +93,7 @@ std::vector<std::string> qemu_line(const LinuxArguments& arguments, const LinuxF
   add("-serial", "file:" + console);
   add("-kernel", files.kernel);
   add("-initrd", files.initrd);
-  add("-append", fmt::format("console=ttyS0 panic=-1 no_timer_check{}", arguments.gdb ? " nokaslr" : ""));
+  add("-append", fmt::format("console=ttyS0 panic=-1 no_timer_check{} {}", arguments.gdb ? " nokaslr" : "", arguments.append));
   // In a shell Ctrl-C is the guest's.
   add("-chardev", fmt::format("stdio,id=user,signal={}", shell ? "off" : "on"));
   add("-device", "virtio-serial-pci");
@@ -188,6 +189,7 @@ void add_linux_command(CLI::App& tool, std::vector<std::string> program, std::fu
                       "Version of Debian's kernel, such as 6.1.0-56-amd64 [default: that of linux-image-amd64]");
   command->add_option("--dir", arguments->folder, "Folder of the sockets of a machine that runs");
   command->add_option("--console", arguments->console, "File for the kernel's messages");
+  command->add_option("--append", arguments->append, "More for the kernel's command line, such as slub_debug=FZP");
   command->add_option("--memory", arguments->memory_mb, "Of the guest, MiB")
       ->check(CLI::Range(128u, 2048u))
       ->capture_default_str();

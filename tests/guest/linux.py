@@ -38,9 +38,9 @@ class Machine:
             if not pipe.read(1):
                 raise Failure("the machine does not begin: " + self.log.read_text())
 
-    def guest(self, host, *command, kernel=None):
+    def guest(self, host, *command, kernel=None, append=""):
         which = ["--kernel", kernel] if kernel else []
-        guest = subprocess.Popen([self.rnic, "linux", "--dir", self.folder / "run", "--host", str(host), *which, "--", *command],
+        guest = subprocess.Popen([self.rnic, "linux", "--dir", self.folder / "run", "--host", str(host), "--append", append, *which, "--", *command],
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
         self.guests.append(guest)
         return guest

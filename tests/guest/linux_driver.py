@@ -5,8 +5,9 @@ usage: linux_driver.py RNIC FOLDER [--long] [--unloads N] [--kills N] [--only PA
 
 FOLDER has what was built of driver/linux and driver/rdma-core. Two guests of one machine: each runs the programs over its own NIC, then they
 connect to each other by the kernel's rdma_cm. --long: also what takes longer: an interface on a VLAN, a guest beside processes on another host, perftest, iperf3, storage by NVMe over fabrics, NFS and iSER,
-rdma-core's own tests, the module unloaded N times (10) under traffic, a reset and a failure of the device, a guest killed N times (3) while it
-talks to another. --only: one of these (vlan, processes, programs, iperf, nvme, nfs, iser, rdma_core, unload, kill). Exit code: 0 all is well, 1 something is not, 77 something is
+rdma-core's own tests, the module unloaded N times (10) under traffic, a reset and a failure of the device, the same under checks of the
+kernel's, a guest killed N times (3) while it
+talks to another. --only: one of these (vlan, processes, programs, iperf, nvme, nfs, iser, rdma_core, unload, checks, kill). Exit code: 0 all is well, 1 something is not, 77 something is
 missing that is needed.
 """
 import argparse
@@ -24,7 +25,10 @@ from linux import PATIENCE, SKIP, Failure, Machine, outcome
 from linux_storage import ISER_INITIATOR, ISER_TARGET, NFS_CLIENT, NFS_SERVER, NVME_HOST, NVME_TARGET
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-PARTS = ["vlan", "processes", "programs", "iperf", "nvme", "nfs", "iser", "rdma_core", "unload", "kill"]
+PARTS = ["vlan", "processes", "programs", "iperf", "nvme", "nfs", "iser", "rdma_core", "unload", "checks", "kill"]
+# Memory that is given back is overwritten, what is beside every allocation too, and the kernel looks whether it stays so; a list that is not whole, and
+# a task that hangs, are the end.
+CHECKS = "slub_debug=FZPU page_poison=1 panic_on_oops=1 softlockup_panic=1 sysctl.kernel.hung_task_panic=1"
 MOST_GROWTH = 16  # MiB of the machine's own memory, from the first killed guest to the last
 # A server and a client of one guest: `pair PROGRAM ARGS` fails as they do.
 SHELL = r"""
@@ -41,7 +45,7 @@ until_there() {
   for try in $(seq 60); do timeout 90 "$@" >/tmp/client 2>&1 && echo "well: $*" && return; sleep 1; done
   echo "FAILED: $*"; cat /tmp/client; exit 1
 }
-quiet_kernel() { if dmesg | grep -E 'BUG:|WARNING:|Oops|device has failed|QP1 has not'; then exit 1; fi; }
+quiet_kernel() { if dmesg | grep -E 'BUG|WARNING:|Oops|device has failed|QP1 has not'; then exit 1; fi; }
 """
 PROGRAMS = r"""
 ibv_devinfo -v >/tmp/devinfo
@@ -297,8 +301,8 @@ def guest_command(folder, number, script):
     return [str(ROOT / "driver/linux/guest.sh"), str(folder), str(number), "bash", "-c", shell]
 
 
-def guests(rnic, folder, nic, *scripts, patience=PATIENCE, look_at=None):
-    """Guest i of one machine runs script i; all must do so well. `look_at` takes what the wire has carried, a file."""
+def guests(rnic, folder, nic, *scripts, patience=PATIENCE, look_at=None, append=""):
+    """Guest i of one machine runs script i; all must do so well. `look_at` takes what the wire has carried, a file; `append` is for the kernels' command lines."""
     with tempfile.TemporaryDirectory(prefix="rnic-linux-test") as work:
         hosts = [word for number in range(len(scripts)) for word in ("--guest", str(number))]
         wire = pathlib.Path(work) / "wire.pcap"
@@ -307,7 +311,7 @@ def guests(rnic, folder, nic, *scripts, patience=PATIENCE, look_at=None):
             kernel = (folder / "version").read_text().strip()
             machine.all_figures()  # who answers has begun with all that it has
             before = machine.kept()
-            running = [machine.guest(number, *guest_command(folder, number, script), kernel=kernel) for number, script in enumerate(scripts)]
+            running = [machine.guest(number, *guest_command(folder, number, script), kernel=kernel, append=append) for number, script in enumerate(scripts)]
             for number, guest in enumerate(running):
                 print(f"guest {number}:\n{outcome(guest, patience)}", flush=True)
                 machine.wait_until(number, lambda figures: not figures["running"], "the machine does not see that its guest is gone")
@@ -425,6 +429,7 @@ def run(rnic, folder, nic, arguments):
         "rdma_core": lambda: guests(rnic, folder, nic, RDMA_CORE + "quiet_kernel\n", patience=1000),
         "unload": lambda: guests(rnic, folder, nic, UNLOAD.replace("{times}", str(arguments.unloads)) + RESET + "busybox nc -l -p 5000 </dev/null\n", BESIDE_UNLOAD,
                                 patience=300 + 30 * arguments.unloads),
+        "checks": lambda: guests(rnic, folder, nic, PROGRAMS + UNLOAD.replace("{times}", "2") + RESET, patience=600, append=CHECKS),
         "kill": lambda: killed(rnic, folder, nic, arguments.kills),
     }
     if arguments.only:
