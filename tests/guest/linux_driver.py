@@ -320,6 +320,8 @@ def guests(rnic, folder, nic, *scripts, patience=PATIENCE, look_at=None, append=
             machine.end_well()
             if look_at:
                 look_at(wire.read_bytes())
+        except Failure as failure:
+            raise Failure(f"{failure}\nThe machine says: {machine.log.read_text()}\nIt has ended with: {machine.process.poll()}") from None
         finally:
             machine.give_up()
 
