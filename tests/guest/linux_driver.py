@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """The Linux driver and its provider (docs/kernel_driver.md) in guests: Debian's programs, unmodified, on hosts of a machine.
 
-usage: linux_driver.py RNIC FOLDER [--long] [--unloads N] [--kills N] [--only PART] [--nic NIC]
+usage: linux_driver.py RNIC FOLDER [--long] [--unloads N] [--kills N] [--resets N] [--only PART] [--nic NIC]
 
 FOLDER has what was built of driver/linux and driver/rdma-core. Two guests of one machine: each runs the programs over its own NIC, then they
 connect to each other by the kernel's rdma_cm. --long: also what takes longer: an interface on a VLAN, a guest beside processes on another host, perftest, iperf3, storage by NVMe over fabrics, NFS and iSER,
-rdma-core's own tests, the module unloaded N times (10) under traffic, a reset and a failure of the device, the same under checks of the
+rdma-core's own tests, the module unloaded N times (10) under traffic, N resets (1) and a failure of the device, the same under checks of the
 kernel's, a guest killed N times (3) while it
 talks to another. --only: one of these (vlan, processes, programs, iperf, nvme, nfs, iser, rdma_core, unload, checks, kill). Exit code: 0 all is well, 1 something is not, 77 something is
 missing that is needed.
@@ -175,11 +175,13 @@ quiet_kernel
 """
 RESET = r"""
 device=$(ls -d /sys/bus/pci/drivers/rnic_ib/0000*)
-traffic
-echo 1 >$device/reset || { dmesg | tail -5; exit 1; }
-end_traffic
-pair ibv_rc_pingpong -c -g 1 -n 10
-echo "well: reset under traffic"
+for i in $(seq {resets}); do
+  traffic
+  echo 1 >$device/reset || { dmesg | tail -5; exit 1; }
+  end_traffic
+  pair ibv_rc_pingpong -c -g 1 -n 10
+done
+echo "well: {resets} times reset under traffic"
 # Without DMA it answers no command: the driver sees that it has failed, and brings it up again.
 quiet_kernel
 dmesg -C
@@ -420,6 +422,7 @@ def kill_in_turn(machine, folder, times):
 def run(rnic, folder, nic, arguments):
     server = PROGRAMS + TCP_SERVER + "rping -s -a 10.0.0.1 -V -C 10 -S 4000\nucmatose -b 10.0.0.1\nib_write_bw -R -x 1 -n 100\n"
     client = PROGRAMS + TCP_CLIENT + "until_there rping -c -a 10.0.0.1 -V -C 10 -S 4000\nuntil_there ucmatose -s 10.0.0.1\nuntil_there ib_write_bw -R -x 1 -n 100 10.0.0.1\n"
+    reset = RESET.replace("{resets}", str(arguments.resets))
     parts = {
         "vlan": lambda: guests(rnic, folder, nic, VLAN_SERVER, VLAN_CLIENT, look_at=look_at_tags),
         "processes": lambda: beside_processes(rnic, folder, nic),
@@ -429,9 +432,9 @@ def run(rnic, folder, nic, arguments):
         "nfs": lambda: guests(rnic, folder, nic, NFS_SERVER, NFS_CLIENT),
         "iser": lambda: guests(rnic, folder, nic, ISER_TARGET, ISER_INITIATOR),
         "rdma_core": lambda: guests(rnic, folder, nic, RDMA_CORE + "quiet_kernel\n", patience=1000),
-        "unload": lambda: guests(rnic, folder, nic, UNLOAD.replace("{times}", str(arguments.unloads)) + RESET + "busybox nc -l -p 5000 </dev/null\n", BESIDE_UNLOAD,
+        "unload": lambda: guests(rnic, folder, nic, UNLOAD.replace("{times}", str(arguments.unloads)) + reset + "busybox nc -l -p 5000 </dev/null\n", BESIDE_UNLOAD,
                                 patience=300 + 30 * arguments.unloads),
-        "checks": lambda: guests(rnic, folder, nic, PROGRAMS + UNLOAD.replace("{times}", "2") + RESET, patience=600, append=CHECKS),
+        "checks": lambda: guests(rnic, folder, nic, PROGRAMS + UNLOAD.replace("{times}", "2") + reset, patience=600 + 10 * arguments.resets, append=CHECKS),
         "kill": lambda: killed(rnic, folder, nic, arguments.kills),
     }
     if arguments.only:
@@ -449,6 +452,7 @@ def main():
     parser.add_argument("--long", action="store_true")
     parser.add_argument("--unloads", type=int, default=10)
     parser.add_argument("--kills", type=int, default=3)
+    parser.add_argument("--resets", type=int, default=1)
     parser.add_argument("--only", choices=PARTS)
     parser.add_argument("--nic", default="rtl")
     arguments = parser.parse_args()
