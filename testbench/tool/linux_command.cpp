@@ -93,7 +93,8 @@ std::vector<std::string> qemu_line(const LinuxArguments& arguments, const LinuxF
   add("-serial", "file:" + console);
   add("-kernel", files.kernel);
   add("-initrd", files.initrd);
-  add("-append", fmt::format("console=ttyS0 panic=-1 no_timer_check{} {}", arguments.gdb ? " nokaslr" : "", arguments.append));
+  add("-append",
+      fmt::format("console=ttyS0 panic=-1 no_timer_check{} {}", arguments.gdb ? " nokaslr" : "", arguments.append));
   // In a shell Ctrl-C is the guest's.
   add("-chardev", fmt::format("stdio,id=user,signal={}", shell ? "off" : "on"));
   add("-device", "virtio-serial-pci");
