@@ -4,11 +4,11 @@
 usage: linux_driver.py RNIC FOLDER [--long] [--unloads N] [--kills N] [--resets N] [--only PART] [--nic NIC]
 
 FOLDER has what was built of driver/linux and driver/rdma-core. Two guests of one machine: each runs the programs over its own NIC, then they
-connect to each other by the kernel's rdma_cm. --long: also what takes longer: an interface on a VLAN, a guest beside processes on another host, perftest, iperf3, storage by NVMe over fabrics, NFS and iSER,
-rdma-core's own tests, the module unloaded N times (10) under traffic, N resets (1) and a failure of the device, the same under checks of the
-kernel's, a guest killed N times (3) while it
-talks to another. --only: one of these (vlan, processes, programs, iperf, nvme, nfs, iser, rdma_core, unload, checks, kill). Exit code: 0 all is well, 1 something is not, 77 something is
-missing that is needed.
+connect to each other by the kernel's rdma_cm. --long: also what takes longer: an interface on a VLAN, a guest beside processes on another host,
+perftest, iperf3, storage by NVMe over fabrics, NFS and iSER, rdma-core's own tests, the module unloaded N times (10) under traffic, N resets (1) and
+a failure of the device, the same under checks of the kernel's, a guest killed N times (3) while it talks to another. --only: one of these (vlan,
+processes, programs, iperf, nvme, nfs, iser, rdma_core, unload, checks, kill). Exit code: 0 all is well, 1 something is not, 77 something is missing
+that is needed.
 """
 import argparse
 import os
@@ -45,7 +45,7 @@ until_there() {
   for try in $(seq 60); do timeout 90 "$@" >/tmp/client 2>&1 && echo "well: $*" && return; sleep 1; done
   echo "FAILED: $*"; cat /tmp/client; exit 1
 }
-quiet_kernel() { if dmesg | grep -E 'BUG|WARNING:|Oops|device has failed|QP1 has not'; then exit 1; fi; }
+quiet_kernel() { if dmesg | grep -E '\bBUG|WARNING:|Oops|device has failed|QP1 has not'; then exit 1; fi; }
 """
 PROGRAMS = r"""
 ibv_devinfo -v >/tmp/devinfo

@@ -7,6 +7,13 @@ numbers() { seq 1000000 | head -c 2097152; }
 same_bytes() { numbers | cmp -n 2097152 - "$1" || { echo "$1 has other bytes"; exit 1; }; }
 # PROGRAM PACKAGE: without it there is nothing to see here.
 needs() { command -v "$1" >/dev/null || { echo "skipped: $1 is missing (Debian's package $2)"; exit; }; }
+# DEVICE: the first guest's disk, as this one has it.
+keeps_bytes() {
+  numbers >/tmp/in
+  dd if=/tmp/in of="$1" bs=256k oflag=direct status=none
+  dd if="$1" of=/tmp/out bs=256k count=8 iflag=direct status=none
+  cmp /tmp/in /tmp/out
+}
 done_there() { rping -s -a 10.0.0.1 -C 1 >/dev/null 2>&1; }
 """
 # A target of NVMe over fabrics with a file behind it.
@@ -39,10 +46,7 @@ for i in $(seq 30); do
   sleep 1
 done
 sleep 1
-numbers >/tmp/in
-dd if=/tmp/in of=/dev/nvme0n1 bs=256k oflag=direct status=none
-dd if=/dev/nvme0n1 of=/tmp/out bs=256k count=8 iflag=direct status=none
-cmp /tmp/in /tmp/out
+keeps_bytes /dev/nvme0n1
 echo 1 >/sys/class/nvme/nvme0/delete_controller
 echo "well: NVMe over fabrics"
 rping -c -a 10.0.0.1 -C 1 >/dev/null
@@ -115,10 +119,7 @@ iscsiadm $disk -o new -I iser >/dev/null
 until_there iscsiadm $disk --login
 iscsiadm -m session
 for try in $(seq 30); do [ ! -b /dev/sda ] || break; sleep 1; done
-numbers >/tmp/in
-dd if=/tmp/in of=/dev/sda bs=256k oflag=direct status=none
-dd if=/dev/sda of=/tmp/out bs=256k count=8 iflag=direct status=none
-cmp /tmp/in /tmp/out
+keeps_bytes /dev/sda
 iscsiadm $disk --logout
 echo "well: iSER"
 rping -c -a 10.0.0.1 -C 1 >/dev/null
