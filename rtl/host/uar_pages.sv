@@ -3,9 +3,9 @@
 
 /// UAR pages: sends each doorbell to its owner, and the writes to a WQE window to wqe_window.
 ///
-/// What is written elsewhere in a page is dropped, and all of it while the device is not enabled. A
-/// doorbell is offered one cycle after it was accepted. Requests are taken in order: one that its
-/// owner does not take holds up those behind it.
+/// What is written elsewhere in a page is dropped, and all of it while the device is not enabled,
+/// what waits for its owner then too. A doorbell is offered one cycle after it was accepted.
+/// Requests are taken in order: one that its owner does not take holds up those behind it.
 module uar_pages (
     input  wire logic                 clk_i,
     input  wire logic                 rst_ni,
@@ -48,13 +48,15 @@ module uar_pages (
   assign doorbell.uar   = uar_req_data_i.uar;
   assign doorbell.value = word;
 
+  // A request is shown to its owner in the cycle in which it is taken, so that it can be dropped
+  // as long as it waits.
   for (genvar g = 0; g < 5; g++) begin : gen_doorbell
     skid_buffer #(
         .Width(rnic_pkg::DoorbellBits)
     ) u_out (
         .clk_i,
         .rst_ni,
-        .in_valid_i (uar_req_valid_i && hit[g]),
+        .in_valid_i (uar_req_valid_i && hit[g] && ready[g]),
         .in_ready_o (ready[g]),
         .in_data_i  (doorbell),
         .out_valid_o(doorbell_valid_o[g]),
@@ -66,7 +68,7 @@ module uar_pages (
   wqe_window u_window (
       .clk_i,
       .rst_ni,
-      .in_valid_i(uar_req_valid_i && to_window),
+      .in_valid_i(uar_req_valid_i && to_window && window_ready),
       .in_ready_o(window_ready),
       .in_uar_i  (uar_req_data_i.uar),
       .in_addr_i (addr[7:3]),
@@ -78,6 +80,9 @@ module uar_pages (
   );
 
   `ASSERT_HOLD(RequestHold, uar_req_valid_i, uar_req_ready_o, uar_req_data_i)
+
+  `COVER_EACH(DoorbellWaits, 5, uar_req_valid_i && hit[a] && !ready[a])
+  `COVER(WindowWaits, uar_req_valid_i && to_window && !window_ready)
 endmodule
 
 `default_nettype wire

@@ -144,6 +144,82 @@ TEST_CASE("uar_pages: nothing passes while the device is not enabled", "[rtl]") 
   CHECK(world.pushes.items.empty());
 }
 
+TEST_CASE("uar_pages: a doorbell that waits for its owner is lost when the device is disabled", "[rtl]") {
+  // host_interface.md, Quiescing: doorbells that were not taken yet are lost.
+  World world(seed());
+  for (unsigned i = 0; i < 5; ++i) {
+    INFO("doorbell " << i);
+    world.doorbells[i]->rate = 0;
+    for (std::uint64_t n = 0; n < 4; ++n) world.requests.push(word_write(3, 8 * i, n));
+    world.bench.run(10);
+    REQUIRE_FALSE(world.requests.idle());
+    world.bench.dut->enable_i = 0;
+    world.settle();
+    world.bench.dut->enable_i = 1;
+    world.requests.push(word_write(4, 8 * i, 9));
+    world.settle();
+    const std::deque<Doorbell> taken{{.uar = 3, .value = 0}, {.uar = 3, .value = 1}, {.uar = 4, .value = 9}};
+    CHECK(world.doorbells[i]->items == taken);
+  }
+}
+
+TEST_CASE("uar_pages: a WQE that waits for the window is lost when the device is disabled", "[rtl]") {
+  World world(seed());
+  const auto window = hw::uar::kWqeWindow;
+  const Wqe wqe = world.wqe(4), other = world.wqe(4);
+  world.pushes.rate = 0;
+  for (int n = 0; n < 5; ++n) world.requests.push(burst_write(3, window, wqe.data()));
+  world.bench.run(20);
+  REQUIRE_FALSE(world.requests.idle());
+  world.bench.dut->enable_i = 0;
+  world.settle();
+  world.bench.dut->enable_i = 1;
+  world.requests.push(burst_write(4, window, other.data()));
+  world.settle();
+  // Three were taken: two wait for their owner, one in the window.
+  for (int n = 0; n < 3; ++n) world.expect(3, wqe, 4);
+  world.expect(4, other, 4);
+  CHECK(world.pushes.items.empty());
+}
+
+TEST_CASE("uar_pages: disabled and enabled at any time, a write is passed on whole or not at all", "[rtl]") {
+  World world(seed(), 0.5);
+  auto& bench = world.bench;
+  std::uint64_t written = 0;
+  for (int step = 0; step < 4000; ++step) {
+    const auto uar = static_cast<unsigned>(bench.uniform(1, 5));
+    if (bench.chance(0.5)) {
+      world.requests.push(word_write(uar, 8 * static_cast<std::uint32_t>(bench.uniform(0, 4)), written++));
+    } else {
+      Wqe wqe = world.wqe(4);
+      std::memcpy(wqe.data() + 8, &written, 8);
+      ++written;
+      world.requests.push(burst_write(uar, hw::uar::kWqeWindow, wqe.data()));
+    }
+    if (bench.chance(0.2)) bench.dut->enable_i = bench.dut->enable_i == 0;
+    bench.run(static_cast<unsigned>(bench.uniform(0, 3)));
+  }
+  world.settle();
+  std::size_t rung = 0;
+  for (auto& d : world.doorbells) {
+    rung += d->items.size();
+    for (std::size_t n = 1; n < d->items.size(); ++n) CHECK(d->items[n - 1].value < d->items[n].value);
+  }
+  std::uint64_t last = 0;
+  for (std::size_t n = 0; n < world.pushes.items.size(); ++n) {
+    const auto& beat = world.pushes.items[n];
+    CHECK(beat.whole == 1);
+    CHECK(beat.last == 1);
+    std::uint64_t number = 0;
+    std::memcpy(&number, beat.data.data() + 8, 8);
+    if (n != 0) CHECK(number > last);
+    last = number;
+  }
+  // Both halves of the time are there.
+  CHECK(rung + world.pushes.items.size() > written / 4);
+  CHECK(rung + world.pushes.items.size() < written * 3 / 4);
+}
+
 TEST_CASE("uar_pages: WQEs of every size, in aligned pieces of 8 to 64 bytes, from many UARs at once", "[rtl]") {
   World world(seed(), 0.8);
   auto& bench = world.bench;
