@@ -35,7 +35,7 @@ class Responder {
   // Unreliable connections and datagrams.
   Task<Done> take_unreliable(QpPtr qp, Packet packet);
   Task<Done> take_datagram(QpPtr qp, Packet packet);
-  void drop_message(Qp& qp);
+  static void drop_message(Qp& qp, std::uint8_t kind);
 
   // Receive WQEs.
   enum class Taken : std::uint8_t { Yes, None, Failed };

@@ -8,10 +8,10 @@
 
 namespace rnic::reference {
 
-/// What is left of the message under way is dropped. The receive WQE that it took serves the next one.
-void Responder::drop_message(Qp& qp) {
+/// The message is dropped, and what is left of it behind this packet. The receive WQE that it took serves the next one.
+void Responder::drop_message(Qp& qp, std::uint8_t kind) {
   qp.open = false;
-  qp.broken = true;
+  qp.broken = !ends_message(kind);
   qp.message_bytes = 0;
 }
 
@@ -25,7 +25,7 @@ Task<Done> Responder::take_unreliable(QpPtr qp, Packet packet) {
   if ((first && qp->open) || (!first && !in_line && !qp->broken))
     nic_.count(*qp, Count::RxBrokenMessages, QpCount::BrokenMessages);
   if (!first && !in_line) {
-    drop_message(*qp);
+    drop_message(*qp, kind);
     co_return Done{};
   }
   if (first) {
@@ -35,7 +35,7 @@ Task<Done> Responder::take_unreliable(QpPtr qp, Packet packet) {
   }
   if (!right_length(*qp, packet) || !allowed(*qp, kind)) {
     nic_.count(*qp, Count::RxInvalidRequest, QpCount::InvalidRequests);
-    drop_message(*qp);
+    drop_message(*qp, kind);
     co_return Done{};
   }
   const bool last = ends_message(kind);
@@ -44,7 +44,7 @@ Task<Done> Responder::take_unreliable(QpPtr qp, Packet packet) {
     if (qp->life != life || !qp->receives() || taken == Taken::Failed) co_return Done{};
     if (taken == Taken::None) {
       nic_.count(*qp, Count::RxRnr, QpCount::NoReceive);
-      drop_message(*qp);
+      drop_message(*qp, kind);
       co_return Done{};
     }
   }
@@ -71,7 +71,7 @@ Task<Done> Responder::take_unreliable(QpPtr qp, Packet packet) {
   if (qp->life != life || !qp->receives()) co_return Done{};
   if (moved.status != Status::Success) {
     nic_.count(*qp, Count::RxPlaceFaults, QpCount::PlaceFaults);
-    drop_message(*qp);
+    drop_message(*qp, kind);
     if (is_a_send && moved.status != Status::LocLenErr)
       local_failure(*qp, packet, moved.status, static_cast<std::uint8_t>(moved.xlate));
     co_return Done{};

@@ -180,7 +180,8 @@ module rx_post (
     rel_data_o         = ctx_q;
     if (give_back) begin
       rel_data_o.rq_head = ctx_q.rq_done;
-      rel_data_o.msg     = '0;
+      // What is still to come of a message under way is dropped.
+      if (ctx_q.msg != rnic_pkg::RecvMessageNone) rel_data_o.msg = rnic_pkg::RecvMessageDropped;
       rel_data_o.take    = !ctx_q.take;
     end else begin
       rel_data_o.rq_done = ctx_q.rq_done + 1'b1;

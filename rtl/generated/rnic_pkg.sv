@@ -405,6 +405,12 @@ package rnic_pkg;
   localparam logic [2:0] PlaceTargetCheckRead = 3'd4;  // No payload: check that [va, va + length) at rkey may be read
   localparam logic [2:0] PlaceTargetCheckAtomic = 3'd5;  // As CheckRead, for an atomic
 
+  // RecvMessage: The message that a queue pair is receiving.
+  localparam logic [1:0] RecvMessageNone = 2'd0;
+  localparam logic [1:0] RecvMessageSend = 2'd1;
+  localparam logic [1:0] RecvMessageWrite = 2'd2;
+  localparam logic [1:0] RecvMessageDropped = 2'd3;  // The rest of one that is dropped (UC)
+
   // RxAction: What follows once the payload is placed.
   localparam logic [3:0] RxActionNone = 4'd0;
   localparam logic [3:0] RxActionExecuted = 4'd1;  // Request packet executed: PSN may be acknowledged
@@ -1582,7 +1588,7 @@ package rnic_pkg;
     logic [31:0] remain;  // WRITE: bytes left
     logic [31:0] rkey;
     logic [63:0] va;  // WRITE: next byte
-    logic [1:0] msg;  // Message under way: 0 none, 1 SEND, 2 WRITE, 3 the rest of one that is dropped (UC)
+    logic [1:0] msg;  // RecvMessage
     logic [23:0] epsn;  // Expected PSN
     logic [15:0] rq_done;  // Next receive WQE to complete
     logic [15:0] rq_head;  // Next receive WQE to take

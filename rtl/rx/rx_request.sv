@@ -47,11 +47,11 @@ module rx_request (
     output logic                       rnr_o
 );
   localparam int unsigned RingSize = 2 * rnic_pkg::MaxReadsOutstanding;  // Of the responder
-  localparam logic [1:0] MsgNone = 2'd0, MsgSend = 2'd1, MsgWrite = 2'd2;
 
   // ---- Opcode ----
   logic is_send, is_write, is_read, is_atomic, is_write_imm, immediate, invalidate;
   logic starts, ends, known;
+  logic [1:0] message;
   rx_request_opcode u_opcode (
       .opcode_i    (desc_i.opcode),
       .is_send_o   (is_send),
@@ -65,7 +65,8 @@ module rx_request (
   );
   assign is_write_imm = is_write && immediate;
   assign known        = is_send || is_write || is_read;
-  assign wants_o = (is_send && starts) || is_write_imm;
+  assign wants_o      = (is_send && starts) || is_write_imm;
+  assign message      = is_send ? rnic_pkg::RecvMessageSend : rnic_pkg::RecvMessageWrite;
 
   // ---- Comparisons, registered ----
   logic [12:0] mtu;
@@ -115,8 +116,8 @@ module rx_request (
   always_ff @(posedge clk_i) begin
     ahead_q        <= psn_ahead != 24'd0 && !psn_ahead[23];
     behind_q       <= psn_ahead[23];
-    bad_sequence_q <= !known || (starts ? ctx_i.msg != MsgNone
-                                        : ctx_i.msg != (is_send ? MsgSend : MsgWrite));
+    bad_sequence_q <= !known || (starts ? ctx_i.msg != rnic_pkg::RecvMessageNone
+                                        : ctx_i.msg != message);
     bad_length_q   <= bad_payload || bad_total;
     forbidden_q    <= (is_write && !ctx_i.remote_write) ||
         (is_atomic ? !ctx_i.remote_atomic : is_read && !ctx_i.remote_read);
@@ -186,12 +187,12 @@ module rx_request (
       ctx_o.epsn     = next_epsn_q;
       ctx_o.reads_since = reads_since_q;
       if (is_send) begin
-        ctx_o.msg      = ends ? MsgNone : MsgSend;
+        ctx_o.msg      = ends ? rnic_pkg::RecvMessageNone : message;
         ctx_o.received = ends ? 32'd0 : sum_q;
         if (ends && !ctx_i.srq) ctx_o.rq_head = ctx_i.rq_head + 16'd1;
       end
       if (is_write) begin
-        ctx_o.msg    = ends ? MsgNone : MsgWrite;
+        ctx_o.msg    = ends ? rnic_pkg::RecvMessageNone : message;
         ctx_o.va     = next_va_q;
         ctx_o.remain = remain_q;
         ctx_o.received = ends ? 32'd0 : sum_q;

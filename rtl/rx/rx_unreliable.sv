@@ -33,10 +33,9 @@ module rx_unreliable (
     output logic                       invalid_o,
     output logic                       no_wqe_o
 );
-  localparam logic [1:0] MsgNone = 2'd0, MsgSend = 2'd1, MsgWrite = 2'd2, MsgDropped = 2'd3;
-
   // ---- Opcode: the low five bits, as of RC ----
   logic is_ud, is_raw, is_send, is_write, is_write_imm, immediate, starts, ends;
+  logic [1:0] message;
   assign is_ud  = ctx_i.qp_type == rnic_pkg::QpTypeUd;
   assign is_raw = ctx_i.qp_type == rnic_pkg::QpTypeRawPacket;
   always_comb begin : decode
@@ -59,6 +58,7 @@ module rx_unreliable (
     is_write_imm = is_write && immediate;
   end
   assign wants_o = (is_send && starts) || is_write_imm;
+  assign message = is_send ? rnic_pkg::RecvMessageSend : rnic_pkg::RecvMessageWrite;
 
   // ---- Comparisons, registered ----
   logic [12:0] mtu, limit;
@@ -87,7 +87,7 @@ module rx_unreliable (
 
   always_ff @(posedge clk_i) begin
     known_q      <= is_send || is_write;
-    follows_q    <= ctx_i.msg == (is_send ? MsgSend : MsgWrite) && desc_i.psn == ctx_i.epsn;
+    follows_q    <= ctx_i.msg == message && desc_i.psn == ctx_i.epsn;
     bad_length_q <= bad_payload || bad_total;
     forbidden_q  <= is_write && !ctx_i.remote_write;
     sum_q        <= sum;
@@ -99,7 +99,8 @@ module rx_unreliable (
   // under_way: a message is given up unless this packet follows.
   logic in_place, under_way, has_place, execute;
   assign in_place  = known_q && (starts || follows_q);
-  assign under_way = ctx_i.msg == MsgSend || ctx_i.msg == MsgWrite;
+  assign under_way = ctx_i.msg == rnic_pkg::RecvMessageSend ||
+      ctx_i.msg == rnic_pkg::RecvMessageWrite;
   assign invalid_o = in_place && (bad_length_q || forbidden_q);
   assign has_place = !wants_o || !(wqe_error_i || wqe_empty_i);
   assign kill_o    = in_place && !invalid_o && wants_o && wqe_error_i;
@@ -108,16 +109,16 @@ module rx_unreliable (
   assign take_o    = execute && wants_o && ctx_i.srq;
   // Once a message: where it is given up, or at the first packet of one whose beginning is missing.
   assign broken_o  = (under_way && (starts || !in_place)) ||
-      (ctx_i.msg == MsgNone && known_q && !in_place);
+      (ctx_i.msg == rnic_pkg::RecvMessageNone && known_q && !in_place);
 
   always_comb begin : context_update
     ctx_o = ctx_i;
     if (!is_ud && !is_raw) begin
       ctx_o.epsn = desc_i.psn + 24'd1;
-      ctx_o.msg  = ends ? MsgNone : MsgDropped;
+      ctx_o.msg  = ends ? rnic_pkg::RecvMessageNone : rnic_pkg::RecvMessageDropped;
     end
     if (execute) begin
-      if (!ends) ctx_o.msg = is_send ? MsgSend : MsgWrite;
+      if (!ends) ctx_o.msg = message;
       ctx_o.received = ends ? 32'd0 : sum_q;
       if (is_write) begin
         ctx_o.va     = next_va_q;

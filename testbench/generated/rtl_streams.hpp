@@ -129,6 +129,14 @@ enum class PlaceTarget : std::uint8_t {
   kCheckAtomic = 5,  ///< As CheckRead, for an atomic
 };
 
+/// The message that a queue pair is receiving.
+enum class RecvMessage : std::uint8_t {
+  kNone = 0,
+  kSend = 1,
+  kWrite = 2,
+  kDropped = 3,  ///< The rest of one that is dropped (UC)
+};
+
 /// What follows once the payload is placed.
 enum class RxAction : std::uint8_t {
   kNone = 0,
@@ -993,7 +1001,7 @@ struct RecvCtx {
   std::uint16_t rq_head{};  ///< Next receive WQE to take
   std::uint16_t rq_done{};  ///< Next receive WQE to complete
   std::uint32_t epsn{};  ///< Expected PSN
-  std::uint8_t msg{};  ///< Message under way: 0 none, 1 SEND, 2 WRITE, 3 the rest of one that is dropped (UC)
+  std::uint8_t msg{};  ///< RecvMessage
   std::uint64_t va{};  ///< WRITE: next byte
   std::uint32_t rkey{};
   std::uint32_t remain{};  ///< WRITE: bytes left

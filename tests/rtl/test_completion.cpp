@@ -823,14 +823,23 @@ TEST_CASE("completion: UC and UD are not answered, and give receives back (9.8.2
 
   // A message that is dropped: what was taken for it and behind it is given back.
   r.rq_head = static_cast<std::uint16_t>(first + 4);
-  r.msg = 3;
+  r.msg = raw(rtl::RecvMessage::kSend);
   place(Action::kGiveBack, static_cast<std::uint16_t>(first + 1));
   CHECK(take(w, 3, 0x700103).receive.empty());
   CHECK(r.rq_head == static_cast<std::uint16_t>(first + 1));
   CHECK(r.rq_done == static_cast<std::uint16_t>(first + 1));
-  CHECK(r.msg == 0);
+  CHECK(r.msg == raw(rtl::RecvMessage::kDropped));
   CHECK(r.take == 1);
   CHECK(r.state == raw(hw::QpState::kRts));
+  // The same whichever message is under way, and nothing more of one that has ended.
+  for (const auto under_way : {rtl::RecvMessage::kWrite, rtl::RecvMessage::kDropped, rtl::RecvMessage::kNone}) {
+    r.msg = raw(under_way);
+    r.take = 0;
+    place(Action::kGiveBack, static_cast<std::uint16_t>(first + 1));
+    CHECK(take(w, 3, 0x700103).receive.empty());
+    CHECK(r.msg == raw(under_way == rtl::RecvMessage::kNone ? under_way : rtl::RecvMessage::kDropped));
+    CHECK(r.take == 1);
+  }
 
   // A fault of our own: the receive fails, the queue pair with it, and still nobody is told.
   ++r.rq_head;
