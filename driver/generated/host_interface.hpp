@@ -1292,7 +1292,7 @@ struct WqeControl {
   std::uint8_t opcode{};  ///< WqeOpcode
   std::uint8_t silent{};  ///< No CQE on success
   std::uint8_t fence{};  ///< Start only when all earlier Reads and atomics have placed their data
-  std::uint8_t solicited{};  ///< SEND, RDMA WRITE with immediate data: solicited event
+  std::uint8_t solicited{};  ///< SEND, RDMA WRITE with immediate data: solicited event; of others it means nothing
   std::uint8_t inline_data{};  ///< Payload follows in place of data segments; FastRegister: the page list follows (see wqe_fast_register). Not for other memory operations
   std::uint8_t ip_csum{};  ///< RawPacket: the NIC puts checksums into the frame (see Ethernet); LocQpOpErr on other QPs
   std::uint8_t reserved0{};

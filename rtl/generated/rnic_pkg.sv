@@ -766,7 +766,7 @@ package rnic_pkg;
     logic [2:0] reserved0;
     logic ip_csum;  // RawPacket: the NIC puts checksums into the frame (see Ethernet); LocQpOpErr on other QPs
     logic inline_data;  // Payload follows in place of data segments; FastRegister: the page list follows (see wqe_fast_register). Not for other memory operations
-    logic solicited;  // SEND, RDMA WRITE with immediate data: solicited event
+    logic solicited;  // SEND, RDMA WRITE with immediate data: solicited event; of others it means nothing
     logic fence;  // Start only when all earlier Reads and atomics have placed their data
     logic silent;  // No CQE on success
     logic [7:0] opcode;  // WqeOpcode

@@ -29,7 +29,7 @@ module sq_packet (
   rnic_pkg::wqe_address_t address;
   logic is_read, is_write, is_atomic, is_rc, is_ud, is_raw, immediate, invalidate, first,
       last;
-  logic [1:0] unused_decode;
+  logic is_send, takes_receive, unused_known;
   logic [3:0] log_mtu;
   logic [12:0] mtu;
   logic [31:0] rest;
@@ -39,8 +39,8 @@ module sq_packet (
 
   sq_decode u_decode (
       .opcode_i    (control_i.opcode),
-      .known_o     (unused_decode[0]),
-      .is_send_o   (unused_decode[1]),
+      .known_o     (unused_known),
+      .is_send_o   (is_send),
       .is_write_o  (is_write),
       .is_read_o   (is_read),
       .is_atomic_o (is_atomic),
@@ -49,6 +49,8 @@ module sq_packet (
       .invalidate_o(invalidate)
   );
   assign is_read_o = is_read;
+  // Of the peer's
+  assign takes_receive = is_send || (is_write && immediate);
   assign is_rc     = ctx_i.qp_type == rnic_pkg::QpTypeRc;
   assign is_ud     = ctx_i.qp_type == rnic_pkg::QpTypeUd;
   assign is_raw    = ctx_i.qp_type == rnic_pkg::QpTypeRawPacket;
@@ -108,7 +110,7 @@ module sq_packet (
     desc_o.ack_req        = is_rc && (last || packet_number[3:0] == 4'd15);
     desc_o.tell           = !is_rc && last;
     desc_o.turned         = ctx_i.turned;
-    desc_o.solicited      = last && control_i.solicited;
+    desc_o.solicited      = last && control_i.solicited && takes_receive;
     desc_o.payload_length = payload;
     if (is_read || (is_write && first)) begin
       desc_o.va         = remote.va + (is_read ? 64'(ctx_i.msg_off) : 64'd0);

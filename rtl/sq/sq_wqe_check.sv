@@ -2,9 +2,9 @@
 
 /// Judges a send WQE: `bad_o` says that it is malformed, bad_status_o with what it completes. sum_i
 /// is the sum of its data segment lengths. A WQE that is to go on in the middle must still be
-/// longer than what was sent of it. A memory operation has its segments and no data, and is neither
-/// solicited nor inline; FastRegister names DMA addresses and is for the QPs that may do so, and an
-/// inline one has its page list behind its segments, all of it and nothing else.
+/// longer than what was sent of it. A memory operation has its segments and no data, and is not
+/// inline; FastRegister names DMA addresses and is for the QPs that may do so, and an inline one
+/// has its page list behind its segments, all of it and nothing else.
 ///
 /// UC has no Reads, atomics and remote invalidations, UD no Writes and no memory operations either
 /// (InfiniBand specification 9.4, table 37); a datagram is one packet (9.8.3), a longer one a local
@@ -25,7 +25,7 @@ module sq_wqe_check (
     output logic                        bad_o,
     output logic [7:0]                  bad_status_o
 );
-  logic known, is_send, is_write, is_read, is_atomic, is_memory, immediate, invalidate;
+  logic known, is_send, is_read, is_atomic, is_memory, immediate, invalidate, unused_write;
   logic is_ud, is_raw, bad_service, bad_length, malformed;
   logic [7:0] stride_segments, data_segments;
   logic bad_header, bad_size, bad_data, bad_inline, bad_resume, bad_memory, bad_tag, is_fast,
@@ -36,7 +36,7 @@ module sq_wqe_check (
       .opcode_i    (control_i.opcode),
       .known_o     (known),
       .is_send_o   (is_send),
-      .is_write_o  (is_write),
+      .is_write_o  (unused_write),
       .is_read_o   (is_read),
       .is_atomic_o (is_atomic),
       .is_memory_o (is_memory),
@@ -50,7 +50,6 @@ module sq_wqe_check (
 
   assign bad_header = !known || control_i.qpn != ctx_i.qpn ||
                       control_i.wqe_index != ctx_i.exec_idx ||
-                      (control_i.solicited && !is_send && !(is_write && immediate)) ||
                       (control_i.ip_csum && !is_raw) ||
                       (is_read && ctx_i.max_rd == '0) ||
                       control_i.length > rnic_pkg::MaxMessageBytes;

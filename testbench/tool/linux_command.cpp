@@ -2,12 +2,15 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include <algorithm>
+#include <array>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <string>
 #include <system_error>
 #include <utility>
 
@@ -130,6 +133,33 @@ void write_program(const LinuxArguments& arguments, const std::string& file) {
   script << '\n';
 }
 
+/// Of the kernel's messages in this file: what it says of its own failure, or its last line.
+std::string last_words(const std::string& console) {
+  constexpr std::array<const char*, 7> kFailures = {"BUG",
+                                                    "Oops",
+                                                    "general protection fault",
+                                                    "blocked for more than",
+                                                    "self-detected stall",
+                                                    "detected stalls",
+                                                    "Kernel panic"};
+  constexpr std::size_t kLines = 60;
+  const auto tells = [&](const std::string& text) {
+    return std::any_of(kFailures.begin(), kFailures.end(),
+                       [&](const char* words) { return text.find(words) != std::string::npos; });
+  };
+  std::ifstream log(console);
+  std::string last, told;
+  std::size_t lines = 0;
+  for (std::string text; std::getline(log, text);) {
+    if (!text.empty()) last = text + '\n';
+    if ((lines != 0 || tells(text)) && lines < kLines) {
+      ++lines;
+      told += text + '\n';
+    }
+  }
+  return told.empty() ? last : told;
+}
+
 /// Boots, and waits for the end. The exit code of what ran in the guest; 1: it has none.
 int run_guest(const LinuxArguments& arguments, MachineProcess& machine, const LinuxFiles& files) {
   const SharedFolder shared;
@@ -149,11 +179,8 @@ int run_guest(const LinuxArguments& arguments, MachineProcess& machine, const Li
   int outcome = -1;
   std::ifstream(shared.path() + "/exit") >> outcome;
   if (outcome >= 0) return outcome;
-  fmt::print(stderr, "rnic: the guest has ended before its program had (QEMU: {})", code);
-  std::ifstream log(console);
-  std::string last;
-  for (std::string text; std::getline(log, text);) last = text.empty() ? last : text;
-  fmt::print(stderr, ", its kernel's last words: {}\n", last);
+  fmt::print(stderr, "rnic: the guest has ended before its program had (QEMU: {}), its kernel's last words:\n{}", code,
+             last_words(console));
   return 1;
 }
 

@@ -198,7 +198,7 @@ Work World::random_work(int qp) {
   work.compare = bench.rng();
   work.silent = bench.chance(0.3);
   work.fence = bench.chance(0.15);
-  work.solicited = (work.send() || work.opcode == WqeOpcode::kWriteImmediate) && bench.chance(0.3);
+  work.solicited = bench.chance(0.3);
   work.va = bench.rng();
   work.rkey = static_cast<std::uint32_t>(bench.rng());
   const std::size_t room = units - work.header();
@@ -283,7 +283,7 @@ void World::expect(Queue& queue, int qp, std::uint16_t index, const Work& work) 
     desc.qp = static_cast<std::uint8_t>(qp);
     desc.psn = (first_psn + i) & 0xffffff;
     desc.ack_req = packet.last || i % 16 == 15;
-    desc.solicited = packet.last && work.solicited;
+    desc.solicited = packet.last && packet.takes_receive && work.solicited;
     desc.ip_csum = work.ip_csum;
     desc.wqe_idx = index;
     desc.ack_timeout = queue.setup.ack_timeout;

@@ -567,8 +567,6 @@ TEST_CASE("send_queue: a malformed WQE sends nothing and stops its queue only", 
        control([](WqeControl& c) { c.opcode = 0x45; })},
       {"inline bind", [](Work& w) { w = plain(WqeOpcode::kWrite, {0}); },
        control([](WqeControl& c) { c.opcode = 0x45, c.inline_data = 1; })},
-      {"solicited invalidation", [](Work& w) { w = plain(WqeOpcode::kSend, {}); },
-       control([](WqeControl& c) { c.opcode = 0x06, c.solicited = 1; })},
       {"invalidation with a segment", [](Work& w) { w = plain(WqeOpcode::kSend, {0}); },
        control([](WqeControl& c) { c.opcode = 0x06; })},
       {"fast registration by a process", [](Work& w) { w = plain(WqeOpcode::kWrite, {0}); },
@@ -593,12 +591,6 @@ TEST_CASE("send_queue: a malformed WQE sends nothing and stops its queue only", 
          w.opcode = WqeOpcode::kCompareSwap;
        },
        {}},
-      {"solicited atomic",
-       [](Work& w) {
-         w = plain(WqeOpcode::kFetchAdd, {8});
-         w.solicited = true;
-       },
-       {}},
       {"atomic when none are allowed", [](Work& w) { w = plain(WqeOpcode::kFetchAdd, {8}); }, {}},
       {"qpn", {}, control([](WqeControl& c) { c.qpn ^= 0x100; })},
       {"index", {}, control([](WqeControl& c) { ++c.wqe_index; })},
@@ -619,7 +611,6 @@ TEST_CASE("send_queue: a malformed WQE sends nothing and stops its queue only", 
        },
        control([](WqeControl& c) { c.length = 100; })},
       {"17 segments", [](Work& w) { w.sges.assign(17, sge(1)); }, {}},
-      {"solicited Write", [](Work& w) { w.solicited = true; }, {}},
       {"inline Read",
        [](Work& w) {
          w = inline_write(8);

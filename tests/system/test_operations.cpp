@@ -205,6 +205,35 @@ TEST_CASE("immediate data and invalidate arrive with the message, whole, for eve
   });
 }
 
+TEST_CASE("a solicited Write, Read or atomic is executed as one that is not (decisions 71)") {
+  auto& world = fresh_world(WorldOptions::from_environment("operations_solicited"));
+  with_endpoints(world, [&](Endpoint& endpoint_a, Endpoint& endpoint_b) {
+    Pair2 pair(endpoint_a, endpoint_b);
+    pair.a.set_word(0, 5);
+    pair.b.set_word(0, 0);
+    const Segment data = pair.a.segment(0, 8), result = pair.a.segment(64, 8), fetched = pair.a.segment(128, 8);
+    auto write = SendRequest{.opcode = WqeOpcode::kWrite,
+                             .id = 1,
+                             .segments = {&data, 1},
+                             .remote_address = pair.b.at(0),
+                             .remote_key = pair.b.region->key()};
+    auto add = atomic(pair.b, 0, 2, fetched, true, 3);
+    auto read = write;
+    read.opcode = WqeOpcode::kRead;
+    read.id = 3;
+    read.segments = {&result, 1};
+    for (auto* request : {&write, &add, &read}) {
+      request->solicited = true;
+      must(pair.a.qps[0]->post_send(*request));
+      const auto done = pair.a.sent();
+      CHECK(done.id == request->id);
+      CHECK(done.status == CqeStatus::kSuccess);
+    }
+    CHECK(pair.a.word(128) == 5);
+    CHECK(pair.a.word(64) == 8);
+  });
+}
+
 TEST_CASE("a WRITE with immediate data waits for a Receive before its last packet is executed") {
   auto& world = fresh_world(WorldOptions::from_environment("operations_rnr"));
   with_endpoints(world, [&](Endpoint& endpoint_a, Endpoint& endpoint_b) {
