@@ -138,6 +138,8 @@ struct rnic_eth {
 enum rnic_dev_flag {
 	/* The device has failed: nothing of it is used until it is reset. */
 	RNIC_DEV_FAILED,
+	/* Behind that: nothing more of what it did comes to memory. */
+	RNIC_DEV_CUT_OFF,
 	/* The driver lets go of it: it is not brought up again. */
 	RNIC_DEV_REMOVED,
 };
@@ -154,6 +156,7 @@ struct rnic_dev {
 	/* Null while there is none; set and cleared in process context only. */
 	struct rnic_ibdev *ib;
 	struct work_struct recovery;
+	struct work_struct flush;
 	/* Page list of all memory, for keys of the kernel's. */
 	struct mutex all_memory_mutex; /* Whoever makes it */
 	__le64 *all_memory;
@@ -190,7 +193,14 @@ static inline bool rnic_failed(struct rnic_dev *dev)
 	return test_bit(RNIC_DEV_FAILED, &dev->flags);
 }
 
+static inline bool rnic_is_cut_off(struct rnic_dev *dev)
+{
+	return test_bit(RNIC_DEV_CUT_OFF, &dev->flags);
+}
+
 void rnic_fail(struct rnic_dev *dev, const char *why);
+void rnic_flush_work(struct work_struct *work);
+void rnic_flush_soon(struct rnic_dev *dev);
 
 int rnic_admin_open(struct rnic_dev *dev);
 void rnic_admin_close(struct rnic_dev *dev);

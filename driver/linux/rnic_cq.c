@@ -26,6 +26,12 @@ static bool is_there(struct rnic_cq *cq, u32 index)
 	return rnic_phase(entry_at(cq, index)->word) == phase;
 }
 
+/* With the lock of the CQ. */
+bool rnic_cq_has_entry(struct rnic_cq *cq)
+{
+	return is_there(cq, cq->consumer);
+}
+
 static void ring_cq(struct rnic_cq *cq, enum rnic_cq_arm arm)
 {
 	rnic_ring(to_rnic_dev(cq->ibcq.device), RNIC_UAR_CQ_DOORBELL,
@@ -269,6 +275,8 @@ int rnic_poll_cq(struct ib_cq *ibcq, int count, struct ib_wc *wc)
 		if (fill(ib, &cqe, &wc[done]))
 			done++;
 	}
+	if (done < count)
+		done += rnic_flush(cq, count - done, wc + done);
 	if (cq->consumer != before) {
 		/* What was read, then the index that gives it back. */
 		mb();
@@ -289,9 +297,24 @@ int rnic_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
 	unsigned long irq_flags;
 
 	spin_lock_irqsave(&cq->lock, irq_flags);
+	cq->armed = true;
 	ring_cq(cq, solicited ? RNIC_CQ_ARM_SOLICITED : RNIC_CQ_ARM_ANY);
 	spin_unlock_irqrestore(&cq->lock, irq_flags);
+	rnic_flush_soon(to_rnic_dev(ibcq->device));
 	return 0;
+}
+
+/* The device has told of it. In the interrupt. */
+void rnic_cq_event(struct rnic_cq *cq)
+{
+	unsigned long flags;
+
+	if (!cq->ibcq.comp_handler)
+		return;
+	spin_lock_irqsave(&cq->lock, flags);
+	cq->armed = false;
+	spin_unlock_irqrestore(&cq->lock, flags);
+	cq->ibcq.comp_handler(&cq->ibcq, cq->ibcq.cq_context);
 }
 
 /*

@@ -247,6 +247,7 @@ static void forget(struct rnic_dev *dev, struct rnic_ibdev *ib)
 	rtnl_unlock();
 	rnic_eqs_synchronize(dev);
 	cancel_work_sync(&ib->gsi_work);
+	cancel_work_sync(&dev->flush);
 }
 
 int rnic_ib_register(struct rnic_dev *dev)
@@ -322,8 +323,7 @@ static void cq_event(struct rnic_ibdev *ib, u32 type, u32 number)
 	if (!cq || cq->cqn != number)
 		return;
 	if (type == RNIC_EQE_TYPE_COMPLETION) {
-		if (cq->ibcq.comp_handler)
-			cq->ibcq.comp_handler(&cq->ibcq, cq->ibcq.cq_context);
+		rnic_cq_event(cq);
 	} else if (cq->ibcq.event_handler) {
 		event.element.cq = &cq->ibcq;
 		cq->ibcq.event_handler(&event, cq->ibcq.cq_context);

@@ -144,6 +144,8 @@ struct rnic_cq {
 	struct rnic_ring ring;
 	u8 log_depth;
 	u32 consumer;
+	/* Of a kernel's queue: an event is wanted. */
+	bool armed;
 	/* Resized: the ring before, which the process may still read. */
 	struct rnic_ring last_ring;
 };
@@ -307,6 +309,8 @@ int rnic_modify_cq(struct ib_cq *ibcq, u16 count, u16 period);
 int rnic_resize_cq(struct ib_cq *ibcq, int cqe, struct ib_udata *udata);
 int rnic_poll_cq(struct ib_cq *ibcq, int count, struct ib_wc *wc);
 int rnic_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags);
+bool rnic_cq_has_entry(struct rnic_cq *cq);
+void rnic_cq_event(struct rnic_cq *cq);
 u32 rnic_cq_forget(struct rnic_cq *cq, u32 qpn, bool flushed_receives_only);
 
 int rnic_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *attr,
@@ -348,7 +352,10 @@ void rnic_build_receive(u8 *wqe, u16 index, u16 tag,
 bool rnic_send_completed(struct rnic_qp *qp, const struct rnic_cqe *cqe,
 			 struct ib_wc *wc);
 u64 rnic_receive_completed(struct rnic_qp *qp);
+void rnic_retire_sends(struct rnic_qp *qp);
 void rnic_wq_reset(struct rnic_qp *qp);
+
+int rnic_flush(struct rnic_cq *cq, int count, struct ib_wc *wc);
 
 u8 rnic_active_mtu(struct rnic_dev *dev);
 struct rdma_hw_stats *rnic_alloc_hw_port_stats(struct ib_device *ibdev,

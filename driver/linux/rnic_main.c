@@ -24,6 +24,12 @@ static bool cut_off(struct rnic_dev *dev)
 	if (test_and_set_bit(RNIC_DEV_FAILED, &dev->flags))
 		return false;
 	pci_clear_master(dev->pdev);
+	/* The answer comes behind all that it wrote before. */
+	rnic_read_reg(dev, RNIC_REG_DEVICE_STATUS);
+	set_bit(RNIC_DEV_CUT_OFF, &dev->flags);
+	/* Pairs with rnic_flush_soon: that, then what was posted before. */
+	smp_mb__after_atomic();
+	queue_work(system_wq, &dev->flush);
 	rnic_admin_fail(dev);
 	return true;
 }
@@ -106,6 +112,7 @@ static int start(struct rnic_dev *dev)
 		       RNIC_COMPLETION_TIMEOUT_RANGE_DEFAULT);
 	if (dev->netdev)
 		rnic_netdev_write_mac(dev);
+	clear_bit(RNIC_DEV_CUT_OFF, &dev->flags);
 	clear_bit(RNIC_DEV_FAILED, &dev->flags);
 	rnic_admin_start(dev);
 	rnic_write_reg(dev, RNIC_REG_DEVICE_CONTROL,
@@ -233,6 +240,7 @@ disable:
 
 static void unmap_function(struct rnic_dev *dev)
 {
+	cancel_work_sync(&dev->flush);
 	pci_clear_master(dev->pdev);
 	pci_iounmap(dev->pdev, dev->bar);
 	pci_release_mem_regions(dev->pdev);
@@ -251,6 +259,7 @@ static int rnic_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 		return -ENOMEM;
 	dev->pdev = pdev;
 	INIT_WORK(&dev->recovery, recover);
+	INIT_WORK(&dev->flush, rnic_flush_work);
 	mutex_init(&dev->all_memory_mutex);
 	pci_set_drvdata(pdev, dev);
 	err = map_function(dev);

@@ -42,6 +42,13 @@ static void read_record(struct rnic_qp *qp)
 	retire(&qp->sq, index + qp->sq.base);
 }
 
+/* What the device has told of is free. With the lock of the queue. */
+void rnic_retire_sends(struct rnic_qp *qp)
+{
+	read_record(qp);
+	retire(&qp->sq, qp->sq.retired);
+}
+
 static bool has_slot(struct rnic_qp *qp)
 {
 	struct rnic_wq *sq = &qp->sq;
@@ -110,7 +117,7 @@ int rnic_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 
 	spin_lock_irqsave(&sq->lock, flags);
 	before = sq->producer;
-	if (qp->state < IB_QPS_RTS || rnic_failed(to_rnic_dev(ibqp->device)))
+	if (qp->state < IB_QPS_RTS)
 		err = -EINVAL;
 	for (; !err && wr; wr = wr->next) {
 		err = post_send_one(qp, wr);
@@ -122,6 +129,7 @@ int rnic_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 	if (sq->producer != before)
 		rnic_ring_sends(qp);
 	spin_unlock_irqrestore(&sq->lock, flags);
+	rnic_flush_soon(to_rnic_dev(ibqp->device));
 	return err;
 }
 
@@ -151,8 +159,7 @@ int rnic_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 
 	spin_lock_irqsave(&rq->lock, flags);
 	before = rq->producer;
-	if (qp->state == IB_QPS_RESET || ibqp->srq ||
-	    rnic_failed(to_rnic_dev(ibqp->device)))
+	if (qp->state == IB_QPS_RESET || ibqp->srq)
 		err = -EINVAL;
 	for (; !err && wr; wr = wr->next) {
 		err = post_recv_one(qp, wr);
@@ -164,6 +171,7 @@ int rnic_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 	if (rq->producer != before)
 		rnic_ring_receives(qp);
 	spin_unlock_irqrestore(&rq->lock, flags);
+	rnic_flush_soon(to_rnic_dev(ibqp->device));
 	return err;
 }
 

@@ -139,6 +139,17 @@ int rnic_tell_qp(struct rnic_qp *qp, const struct rnic_admin_modify_qp *attr)
 	return 0;
 }
 
+/*
+ * To RESET or the error state. A device that has failed does nothing more of
+ * it, which is all that the caller wants.
+ */
+static int tell_end(struct rnic_qp *qp, const struct rnic_admin_modify_qp *attr)
+{
+	int err = rnic_tell_qp(qp, attr);
+
+	return rnic_failed(to_rnic_dev(qp->ibqp.device)) ? 0 : err;
+}
+
 /* RESET leaves no completions of it. Those of a process forgets the process. */
 static void forget_completions(struct rnic_qp *qp)
 {
@@ -160,7 +171,7 @@ static int enter_reset(struct rnic_qp *qp)
 	int err;
 
 	SET(&attr, ATTR_MASK, IB_QP_STATE);
-	err = rnic_tell_qp(qp, &attr);
+	err = tell_end(qp, &attr);
 	if (err)
 		return err;
 	WRITE_ONCE(qp->state, IB_QPS_RESET);
@@ -206,7 +217,7 @@ static int modify(struct rnic_qp *qp, struct ib_qp_attr *attr, int mask)
 	}
 	SET(&next, NEXT_STATE, to);
 	SET(&next, ATTR_MASK, mask | IB_QP_STATE);
-	err = rnic_tell_qp(qp, &next);
+	err = to == IB_QPS_ERR ? tell_end(qp, &next) : rnic_tell_qp(qp, &next);
 	if (err)
 		return err;
 	WRITE_ONCE(qp->state, to);

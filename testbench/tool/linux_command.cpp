@@ -135,14 +135,15 @@ void write_program(const LinuxArguments& arguments, const std::string& file) {
 
 /// Of the kernel's messages in this file: what it says of its own failure, or its last line.
 std::string last_words(const std::string& console) {
-  constexpr std::array<const char*, 7> kFailures = {"BUG",
+  constexpr std::array<const char*, 8> kFailures = {"BUG",
+                                                    "WARNING:",
                                                     "Oops",
                                                     "general protection fault",
                                                     "blocked for more than",
                                                     "self-detected stall",
                                                     "detected stalls",
                                                     "Kernel panic"};
-  constexpr std::size_t kLines = 60;
+  constexpr std::size_t kLines = 300;
   const auto tells = [&](const std::string& text) {
     return std::any_of(kFailures.begin(), kFailures.end(),
                        [&](const char* words) { return text.find(words) != std::string::npos; });

@@ -41,14 +41,26 @@ quiet_kernel
 """
 NVME_HOST = SHELL + r"""
 modprobe nvme-rdma
-for i in $(seq 30); do
-  echo transport=rdma,traddr=10.0.0.1,trsvcid=4420,nqn=disk,queue_size=32,nr_io_queues=1 2>/dev/null >/dev/nvme-fabrics && break
+connect() {
+  for i in $(seq 30); do
+    echo transport=rdma,traddr=10.0.0.1,trsvcid=4420,nqn=disk,queue_size=32,nr_io_queues=1 2>/dev/null >/dev/nvme-fabrics && break
+    sleep 1
+  done
   sleep 1
-done
+  disk=$(ls -d /dev/nvme*n1)
+}
+connect
+keeps_bytes $disk
+# The device is reset below a disk in use: who reads hears of it, and the disk is gone; then there is one again.
+(while dd if=$disk of=/dev/null bs=64k iflag=direct status=none 2>/dev/null; do :; done) & reader=$!
 sleep 1
-keeps_bytes /dev/nvme0n1
-echo 1 >/sys/class/nvme/nvme0/delete_controller
-echo "well: NVMe over fabrics"
+echo 1 >$(ls -d /sys/bus/pci/drivers/rnic_ib/0000*)/reset
+wait $reader
+[ ! -e $disk ]
+connect
+keeps_bytes $disk
+for it in /sys/class/nvme/nvme*; do echo 1 >$it/delete_controller; done
+echo "well: NVMe over fabrics, its device reset too"
 rping -c -a 10.0.0.1 -C 1 >/dev/null
 quiet_kernel
 """
