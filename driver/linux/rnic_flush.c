@@ -88,6 +88,8 @@ int rnic_flush(struct rnic_cq *cq, int count, struct ib_wc *wc)
 
 	if (!rnic_is_cut_off(ib->dev))
 		return 0;
+	/* None of them is destroyed meanwhile, those of other queues neither. */
+	xa_lock(&ib->qps.xa);
 	xa_for_each(&ib->qps.xa, index, qp) {
 		if (!is_of_kernel(qp))
 			continue;
@@ -100,6 +102,7 @@ int rnic_flush(struct rnic_cq *cq, int count, struct ib_wc *wc)
 		if (done == count)
 			break;
 	}
+	xa_unlock(&ib->qps.xa);
 	return done;
 }
 
