@@ -304,17 +304,23 @@ int rnic_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
 	return 0;
 }
 
-/* The device has told of it. In the interrupt. */
+/*
+ * The device has told of it. In the interrupt, which may come long after the
+ * entry: the core is through with a queue when it has no queue pair any more.
+ */
 void rnic_cq_event(struct rnic_cq *cq)
 {
 	unsigned long flags;
+	bool wanted;
 
 	if (!cq->ibcq.comp_handler)
 		return;
 	spin_lock_irqsave(&cq->lock, flags);
 	cq->armed = false;
+	wanted = cq->ring.entry || cq->qps;
 	spin_unlock_irqrestore(&cq->lock, flags);
-	cq->ibcq.comp_handler(&cq->ibcq, cq->ibcq.cq_context);
+	if (wanted)
+		cq->ibcq.comp_handler(&cq->ibcq, cq->ibcq.cq_context);
 }
 
 /*

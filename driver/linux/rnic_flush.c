@@ -113,7 +113,8 @@ static void tell(struct rnic_cq *cq)
 	bool any;
 
 	spin_lock_irqsave(&cq->lock, flags);
-	any = cq->armed && (rnic_cq_has_entry(cq) || rnic_flush(cq, 1, NULL));
+	any = cq->armed && cq->qps &&
+	      (rnic_cq_has_entry(cq) || rnic_flush(cq, 1, NULL));
 	if (any)
 		cq->armed = false;
 	spin_unlock_irqrestore(&cq->lock, flags);

@@ -144,8 +144,9 @@ struct rnic_cq {
 	struct rnic_ring ring;
 	u8 log_depth;
 	u32 consumer;
-	/* Of a kernel's queue: an event is wanted. */
+	/* Of a kernel's queue: an event is wanted, and whose it can be. */
 	bool armed;
+	u32 qps;
 	/* Resized: the ring before, which the process may still read. */
 	struct rnic_ring last_ring;
 };

@@ -153,32 +153,49 @@ static int answer(struct rnic_qp *qp, struct ib_udata *udata)
 	return rnic_respond(udata, &response, sizeof(response));
 }
 
-/* The table of QPs has no place for QP1; who looks there finds it at 1. */
-static int take_number(struct rnic_ibdev *ib, struct rnic_qp *qp)
-{
-	if (qp->ibqp.qp_type != IB_QPT_GSI)
-		return rnic_table_add(&ib->qps, qp, &qp->qpn);
-	qp->qpn = RNIC_GSI_QPN;
-	return xa_insert_irq(&ib->qps.xa, RNIC_GSI_QPN, qp, GFP_KERNEL);
-}
-
-/* Nobody who polls or handles an event has it any more when this returns. */
-static void give_back_number(struct rnic_ibdev *ib, struct rnic_qp *qp)
+/* Its completion queues have it, or have it no more. */
+static void tell_cqs(struct rnic_qp *qp, bool there)
 {
 	struct rnic_cq *cqs[] = { to_rnic_cq(qp->ibqp.send_cq),
 				  to_rnic_cq(qp->ibqp.recv_cq) };
 	unsigned long flags;
 	int i;
 
-	rnic_table_remove(&ib->qps, qp->qpn);
 	for (i = 0; i < ARRAY_SIZE(cqs); i++) {
 		spin_lock_irqsave(&cqs[i]->lock, flags);
+		cqs[i]->qps += there ? 1 : -1;
 		/* Entries that are left are those of a process. */
-		if (!qp->ring.entry)
+		if (!there && !qp->ring.entry)
 			rnic_cq_forget(cqs[i], qp->qpn, false);
 		spin_unlock_irqrestore(&cqs[i]->lock, flags);
 	}
+}
+
+/* The table of QPs has no place for QP1; who looks there finds it at 1. */
+static int take_number(struct rnic_ibdev *ib, struct rnic_qp *qp)
+{
+	int err;
+
+	qp->qpn = RNIC_GSI_QPN;
+	if (qp->ibqp.qp_type == IB_QPT_GSI)
+		err = xa_insert_irq(&ib->qps.xa, RNIC_GSI_QPN, qp, GFP_KERNEL);
+	else
+		err = rnic_table_add(&ib->qps, qp, &qp->qpn);
+	if (!err)
+		tell_cqs(qp, true);
+	return err;
+}
+
+/*
+ * Nobody who polls or handles an event has it any more when this returns, and
+ * no event of a queue that was its alone is handled.
+ */
+static void give_back_number(struct rnic_ibdev *ib, struct rnic_qp *qp)
+{
+	rnic_table_remove(&ib->qps, qp->qpn);
+	tell_cqs(qp, false);
 	rnic_eqs_synchronize(ib->dev);
+	flush_work(&ib->dev->flush);
 }
 
 int rnic_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
@@ -234,8 +251,7 @@ int rnic_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 		return 0;
 	rnic_admin_destroy(ib->dev, RNIC_ADMIN_OPCODE_DESTROY_QP, qp->qpn);
 remove:
-	rnic_table_remove(&ib->qps, qp->qpn);
-	rnic_eqs_synchronize(ib->dev);
+	give_back_number(ib, qp);
 free:
 	free_qp(ib->dev, qp);
 	return err;

@@ -28,7 +28,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 PARTS = ["vlan", "processes", "programs", "iperf", "nvme", "nfs", "iser", "rdma_core", "unload", "checks", "kill"]
 # Memory that is given back is overwritten, what is beside every allocation too, and the kernel looks whether it stays so; a list that is not whole, and
 # a task that hangs, are the end.
-CHECKS = "slub_debug=FZPU page_poison=1 panic_on_oops=1 softlockup_panic=1 sysctl.kernel.hung_task_panic=1"
+CHECKS = "slub_debug=FZPU page_poison=1 oops=panic softlockup_panic=1 sysctl.kernel.hung_task_panic=1"
 MOST_GROWTH = 16  # MiB of the machine's own memory, from the first killed guest to the last
 # A server and a client of one guest: `pair PROGRAM ARGS` fails as they do.
 SHELL = r"""
@@ -434,7 +434,7 @@ def run(rnic, folder, nic, arguments):
         "rdma_core": lambda: guests(rnic, folder, nic, RDMA_CORE + "quiet_kernel\n", patience=1000),
         "unload": lambda: guests(rnic, folder, nic, UNLOAD.replace("{times}", str(arguments.unloads)) + reset + "busybox nc -l -p 5000 </dev/null\n", BESIDE_UNLOAD,
                                 patience=300 + 30 * arguments.unloads),
-        "checks": lambda: guests(rnic, folder, nic, PROGRAMS + UNLOAD.replace("{times}", "2") + reset, patience=600 + 10 * arguments.resets, append=CHECKS),
+        "checks": lambda: guests(rnic, folder, nic, PROGRAMS + UNLOAD.replace("{times}", str(max(1, arguments.unloads // 5))) + reset, patience=600 + 10 * (arguments.resets + arguments.unloads), append=CHECKS),
         "kill": lambda: killed(rnic, folder, nic, arguments.kills),
     }
     if arguments.only:
