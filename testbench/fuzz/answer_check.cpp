@@ -82,7 +82,11 @@ std::optional<std::string> AnswerCheck::taken_up_to(std::uint32_t next) {
 }
 
 std::optional<std::string> AnswerCheck::expects(std::uint32_t psn, std::uint64_t from_ns, std::uint64_t to_ns) {
-  if (auto wrong = taken_up_to(psn)) return wrong;
+  // One that came just now may be expected no more, and be refused for its key all the same.
+  std::uint32_t settled = next_;
+  while (before(settled, psn) && !came_since(settled, from_ns - std::min(from_ns, kAnswerNs)))
+    settled = (settled + 1) & kPsns;
+  if (auto wrong = taken_up_to(settled)) return wrong;
   if (expected_ns_ == 0 || psn != expected_) {
     expected_ = psn;
     expected_ns_ = to_ns;
@@ -98,6 +102,12 @@ std::optional<std::string> AnswerCheck::expects(std::uint32_t psn, std::uint64_t
                        psn, from_ns - one.at_ns, describe(found->second));
   }
   return std::nullopt;
+}
+
+bool AnswerCheck::came_since(std::uint32_t psn, std::uint64_t ns) const {
+  const auto found = requests_.find(psn);
+  return found != requests_.end() && std::any_of(found->second.begin(), found->second.end(),
+                                                 [ns](const FrameVerdict& one) { return one.at_ns >= ns; });
 }
 
 /// Whether it is known what message it is in the middle of when it expects `psn`.

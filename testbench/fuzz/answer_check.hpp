@@ -27,6 +27,7 @@ class AnswerCheck {
 
  private:
   [[nodiscard]] std::optional<std::string> taken_up_to(std::uint32_t next);
+  [[nodiscard]] bool came_since(std::uint32_t psn, std::uint64_t ns) const;
   [[nodiscard]] bool sequence_known(std::uint32_t psn, FrameVerdict::Inside& inside) const;
 
   std::map<std::uint32_t, std::vector<FrameVerdict>> requests_;  ///< Since it began, by PSN

@@ -138,13 +138,6 @@ void FuzzEpisode::connect_side(std::size_t pair, std::size_t host, std::uint32_t
     connection.send_psn = send_psn;
   }
   qp.mtu = parameters.mtu;
-  sides_[host].answers[pair].begin(receive_psn, sides_[host].endpoint->device().now_ns());
-  require_success(qp.qp->to_rtr(connection), "RTR of an attacker's queue pair");
-  // A frame in the name of the peer may have brought it to the error state since RTR; it is then made anew at the next
-  // look.
-  const auto sending = qp.qp->to_rts(connection);
-  if (!sending.ok() && sending.error() != Error::kInvalidState)
-    require_success(sending, "RTS of an attacker's queue pair");
   auto target = target_of(host, qp.qp->qpn(), parameters);
   target.psn = receive_psn;
   target.sent_psn = (send_psn - 1) & 0xffffff;
@@ -152,12 +145,21 @@ void FuzzEpisode::connect_side(std::size_t pair, std::size_t host, std::uint32_t
   target.va = sides_[host].process->granted();
   target.bytes = FuzzProcess::kGrantedBytes;
   target.mtu = parameters.mtu;
-  target.alive = sending.ok();
   // A quarter of them, and those of special kinds, meet malformed requests alone: no third party disturbs them, so they
   // get further.
   qp.framed = pair < FuzzProcess::kPlainQps && pair % 4 != 3;
   target.victim = !qp.framed;
+  target.alive = false;
+  // From RTR on it takes requests: of its peer, which may be in RTS already, before we know of it here.
   sides_[host].targets[pair] = target;
+  sides_[host].answers[pair].begin(receive_psn, sides_[host].endpoint->device().now_ns());
+  require_success(qp.qp->to_rtr(connection), "RTR of an attacker's queue pair");
+  // A frame in the name of the peer may have brought it to the error state since RTR; it is then made anew at the next
+  // look.
+  const auto sending = qp.qp->to_rts(connection);
+  if (!sending.ok() && sending.error() != Error::kInvalidState)
+    require_success(sending, "RTS of an attacker's queue pair");
+  sides_[host].targets[pair].alive = sending.ok();
   qp.honest = qp.honest && !qp.lied_early;
   qp.changing = qp.lied_early = false;
 }

@@ -60,7 +60,11 @@ TEST_CASE("what is acknowledged could be executed") {
   CHECK_FALSE(check.answer(0xfffffe, kAck));
   SECTION("by an ACK") { CHECK(says(check.answer(0, kAck), "must be refused")); }
   SECTION("by a refusal of one behind it") { CHECK(says(check.answer(0, kNakInvalid), "PSN 16777215: taken")); }
-  SECTION("by the device's word") { CHECK(says(check.expects(1, 5'000, 6'000), "must be refused")); }
+  SECTION("by the device's word") { CHECK(says(check.expects(1, 65'000, 66'000), "must be refused")); }
+  SECTION("by its word while the refusal may be under way") {
+    CHECK_FALSE(check.expects(1, 5'000, 6'000));
+    CHECK_FALSE(check.answer(0xffffff, kNakAccess));
+  }
   SECTION("not when another one with its PSN may be") {
     check.request(good(0xffffff));
     CHECK_FALSE(check.answer(0, kAck));
