@@ -16,7 +16,7 @@ static bool is_of_kernel(struct rnic_qp *qp)
 	return !qp->ring.entry;
 }
 
-/* How many there are up to `count`; they go to wc[], unless that is NULL. */
+/* As rnic_flush, of one queue: `count` stands for any number without wc. */
 static int flush_sends(struct rnic_qp *qp, int count, struct ib_wc *wc)
 {
 	struct rnic_wq *sq = &qp->sq;

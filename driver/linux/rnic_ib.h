@@ -144,8 +144,9 @@ struct rnic_cq {
 	struct rnic_ring ring;
 	u8 log_depth;
 	u32 consumer;
-	/* Of a kernel's queue: an event is wanted, and whose it can be. */
+	/* Of a kernel's queue: an event is wanted. */
 	bool armed;
+	/* How many complete here; twice if both of its queues do. */
 	u32 qps;
 	/* Resized: the ring before, which the process may still read. */
 	struct rnic_ring last_ring;
