@@ -399,7 +399,7 @@ inline constexpr std::uint32_t kReceiveDoorbell = 0x8;  ///< receive_doorbell
 inline constexpr std::uint32_t kCqDoorbell = 0x10;  ///< cq_doorbell: consumer index and arm
 inline constexpr std::uint32_t kEqDoorbell = 0x18;  ///< eq_doorbell: consumer index of an EQ; honoured on UAR 1 only, which the kernel driver keeps
 inline constexpr std::uint32_t kSrqDoorbell = 0x20;  ///< srq_doorbell
-inline constexpr std::uint32_t kWqeWindow = 0x800;  ///< 256-byte window. A WQE of up to 256 bytes written here in ascending order, in naturally aligned pieces of 8, 16, 32 or 64 bytes, is posted when its last 16-byte segment (control.size) has been written. It counts as a send doorbell for its index; the driver also writes the WQE to the ring, from where the NIC takes it when it cannot use the copy. So it does when the pieces come in another order: the one with the first 8 bytes posts the WQE then, and the others are ignored.
+inline constexpr std::uint32_t kWqeWindow = 0x800;  ///< 256-byte window. A WQE of up to 256 bytes written here in ascending order, in naturally aligned pieces of 8, 16, 32 or 64 bytes, is posted when its last 16-byte segment (control.size) has been written. It counts as a send doorbell for its index; the driver also writes the WQE to the ring, from where the NIC takes it when it cannot use the copy. So it does when the pieces come in another order: the one with the first 8 bytes posts the WQE then, and the others are ignored. A WQE of a size that none can have (0, or more than 256 bytes) is posted by the piece with its first 8 bytes, too, and fails.
 }  // namespace uar
 
 /// Index of each event counter.

@@ -162,7 +162,7 @@ void Registers::doorbell(std::uint8_t uar, std::uint64_t offset, std::uint64_t v
 }
 
 /// Pieces in ascending order make a WQE, which is posted with its last 16 bytes. In another order its first 8 bytes
-/// are a doorbell, and it is taken from the ring (decisions 52).
+/// are a doorbell, and it is taken from the ring; so it is when it has a size that no WQE has (decisions 52).
 void Registers::window(std::uint8_t uar, std::size_t offset, const Bytes& piece) {
   Window& window = windows_[uar];
   if (offset != window.wqe.size() || (offset == 0 && window.mixed)) {
@@ -180,11 +180,12 @@ void Registers::window(std::uint8_t uar, std::size_t offset, const Bytes& piece)
   }
   window.wqe.insert(window.wqe.end(), piece.begin(), piece.end());
   const std::size_t size = window.wqe[7] * std::size_t{16};
-  if (window.wqe.size() < size) return;
+  const bool sized = size != 0 && size <= kWindowBytes;
+  if (sized && window.wqe.size() < size) return;
   const Bytes wqe = std::exchange(window.wqe, {});
   const auto index = static_cast<std::uint16_t>(little(wqe, 2, 2));
   const QpPtr qp = nic_.qps.find(static_cast<std::uint32_t>(little(wqe, 4, 3)));
-  if (qp && qp->uar == uar && index == qp->sq_producer && qp->state == QpState::Rts &&
+  if (sized && qp && qp->uar == uar && index == qp->sq_producer && qp->state == QpState::Rts &&
       size <= std::size_t{1} << qp->sq_log_stride &&
       static_cast<std::uint16_t>(index - qp->sq_retired) < 1u << qp->sq_log_depth) {
     nic_.count(Count::WindowWqes);

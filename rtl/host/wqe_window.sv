@@ -8,8 +8,9 @@
 /// of 16 bytes). Every further write continues where the one before ended. A processor may send the
 /// pieces of a line in any order, so a WQE whose pieces come otherwise is told by its first word
 /// alone (whole 0; docs/decisions.md 52): as soon as a write does not continue it, and at once if
-/// pieces came before its beginning. These pieces, and what is written beyond the size, are
-/// ignored. A process that stops half way holds up nobody: each UAR has its own 256 bytes.
+/// pieces came before its beginning, or it has any other size: it is malformed, and has to be told
+/// to fail. These pieces, and what is written beyond the size, are ignored. A process that stops
+/// half way holds up nobody: each UAR has its own 256 bytes.
 /// in: writes to the window only, of 1, 2, 4 or 8 words (in_log_words_i), naturally aligned
 /// (in_addr_i is the offset in the window), at most one every 2 cycles. A WQE that arrives as one
 /// write is offered 2 cycles after it was accepted; others come out of the RAM, 2 cycles a line.
@@ -53,7 +54,7 @@ module wqe_window (
   logic [5:0] reached;
   logic [4:0] stored_units, units, units_q;
   logic [7:0] size;
-  logic begins, follows, complete, direct, early, lost, looking, looked, lost_q;
+  logic begins, sized, follows, complete, direct, early, lost, looking, looked, lost_q;
   logic [1:0] line_q, last_line;
 
   logic mid_valid, mid_ready;
@@ -77,12 +78,13 @@ module wqe_window (
 
   assign {stored_units, have} = progress;
   assign size     = data_q[63:56];
-  assign begins   = at_q == '0 && size != '0 && size <= 8'(MaxUnits);
-  assign follows  = at_q != '0 && open_q[uar_q] && at_q == have;
-  assign units    = (at_q == '0) ? size[4:0] : stored_units;
+  assign begins   = at_q == '0;
+  assign sized    = size != '0 && size <= 8'(MaxUnits);
+  assign follows  = !begins && open_q[uar_q] && at_q == have;
+  assign units    = begins ? size[4:0] : stored_units;
   assign reached  = {1'b0, at_q} + (6'd1 << log_words_q);
-  assign complete = (begins || follows) && reached >= {units, 1'b0};
-  assign direct   = complete && at_q == '0;
+  assign complete = (begins && !sized) || ((begins || follows) && reached >= {units, 1'b0});
+  assign direct   = complete && begins;
   assign early    = begins && !complete && stray_q[uar_q];
   assign lost     = open_q[uar_q] && !follows;
   assign looked   = looking && state_d != Look;
@@ -131,7 +133,7 @@ module wqe_window (
           mid_valid      = 1'b1;
           mid_data.data  = data_q;
           mid_data.last  = 1'b1;
-          mid_data.whole = direct;
+          mid_data.whole = direct && sized;
           state_d        = mid_ready ? Idle : Look;
         end
       end
@@ -139,7 +141,7 @@ module wqe_window (
       Give: begin
         mid_valid = 1'b1;
         if (mid_ready) state_d = mid_data.last ? Idle : Fetch;
-        if (mid_ready && lost_q && at_q == '0) state_d = Look;
+        if (mid_ready && lost_q && begins) state_d = Look;
       end
       default: state_d = Idle;
     endcase
@@ -171,7 +173,7 @@ module wqe_window (
       line_q         <= '0;
       lost_q         <= lost;
       open_q[uar_q]  <= !lost && !early && (begins || follows) && !complete;
-      stray_q[uar_q] <= at_q != '0 && !follows;
+      stray_q[uar_q] <= !begins && !follows;
     end
     if (state_q == Give && mid_ready) line_q <= line_q + 1'b1;
     if (!rst_ni) begin

@@ -11,10 +11,8 @@ void WqeFuzzer::ring_send(FuzzProcess::Qp& qp, const Wqe& wqe, bool truthful) {
   if (random_.chance(0.2)) return;  // a later doorbell will cover it
   if (random_.chance(0.4)) {
     const bool disorderly = qp.kind != FuzzProcess::Kind::kFast && lies(0.2);
-    // A request that is longer than it was written waits in the window, and is rung for when another one begins.
-    const bool waits = wqe[7] * kUnit > wqe.size();
     if (last_pushed_ != nullptr && (disorderly || pushed_part_)) last_pushed_->lied();
-    pushed_part_ = disorderly || waits;
+    pushed_part_ = disorderly;
     if (pushed_part_ || !truthful) qp.lied();
     last_pushed_ = truthful ? &qp : nullptr;
     qp.sq_rung = qp.sq_producer;

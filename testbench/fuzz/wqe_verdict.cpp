@@ -63,20 +63,27 @@ StatusSet WqeVerdict::judge(const FuzzProcess::Qp& qp, Bytes wqe, std::uint16_t 
   for (; at + hw::WqeData::kBytes <= end && before < control.length; at += hw::WqeData::kBytes) {
     const auto data = hw::WqeData::decode(wqe.subspan(at).first<hw::WqeData::kBytes>());
     if (data.length == 0) continue;
-    const bool own =
-        (data.lkey == here_.key() && inside(data.va, data.length, here_.granted(), FuzzProcess::kGrantedBytes)) ||
-        (data.lkey == here_.datagram_key() &&
-         inside(data.va, data.length, here_.datagrams(), FuzzProcess::kDatagramBytes));
-    const bool readable =
-        !read &&
-        ((data.lkey == here_.read_only_key() &&
-          inside(data.va, data.length, here_.read_only(), FuzzProcess::kOtherBytes)) ||
-         (data.lkey == here_.shown_key() && inside(data.va, data.length, here_.shown(), FuzzProcess::kShownBytes)));
-    if (!own && !readable) return before < qp.mtu && !read ? local | kFlushed : local | kFlushed | any_remote;
+    if (!may_use(data, data.length, read)) {
+      // A packet is refused for its own bytes alone, so those in front of the fault may have been sent.
+      const bool in_first =
+          !read && before < qp.mtu && !may_use(data, std::min<std::uint64_t>(data.length, qp.mtu - before), read);
+      return in_first ? local | kFlushed : local | kFlushed | any_remote;
+    }
     before += data.length;
   }
   if (!well_formed) return {};
   return judge_remote(qp, control, wqe) | kFlushed;
+}
+
+/// Whether the first `length` bytes of a data segment are this process's to send, or to receive a Read's answer in.
+bool WqeVerdict::may_use(const hw::WqeData& data, std::uint64_t length, bool read) const {
+  const auto lies_in = [&](std::uint32_t key, std::uint64_t first, std::uint64_t bytes) {
+    return data.lkey == key && inside(data.va, length, first, bytes);
+  };
+  if (lies_in(here_.key(), here_.granted(), FuzzProcess::kGrantedBytes)) return true;
+  if (lies_in(here_.datagram_key(), here_.datagrams(), FuzzProcess::kDatagramBytes)) return true;
+  return !read && (lies_in(here_.read_only_key(), here_.read_only(), FuzzProcess::kOtherBytes) ||
+                   lies_in(here_.shown_key(), here_.shown(), FuzzProcess::kShownBytes));
 }
 
 /// Of a message that has no fault here.

@@ -23,6 +23,7 @@ class WqeVerdict {
  private:
   using Bytes = std::span<const std::uint8_t>;
 
+  [[nodiscard]] bool may_use(const hw::WqeData& data, std::uint64_t length, bool read) const;
   [[nodiscard]] bool memory_must_fail(const FuzzProcess::Qp& qp, const hw::WqeControl& control, Bytes wqe) const;
   [[nodiscard]] bool list_must_fail(const hw::WqeFastRegister& fast, const hw::WqeControl& control, Bytes wqe) const;
   [[nodiscard]] StatusSet judge_remote(const FuzzProcess::Qp& qp, const hw::WqeControl& control, Bytes wqe) const;

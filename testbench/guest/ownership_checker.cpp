@@ -159,7 +159,8 @@ void OwnershipChecker::window(std::uint8_t uar, std::size_t offset, const std::v
     std::copy_n(piece.begin(), kWord, head.begin());
     const auto control = decoded<hw::WqeControl>(head.data());
     constexpr std::size_t kSegment = 16;
-    window = {true, window.disordered, piece.size(), control.size * kSegment, control.qpn, control.wqe_index};
+    const std::size_t size = control.size * kSegment, awaited = size <= hw::kUarWqeWindowBytes ? size : 0;
+    window = {true, window.disordered, piece.size(), awaited, control.qpn, control.wqe_index};
     if (std::exchange(window.disordered, false) || window.next >= window.size) posts();
   } else if (window.begun && offset == window.next) {
     window.next += piece.size();

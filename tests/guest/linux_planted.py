@@ -20,7 +20,9 @@ import time
 import tomllib
 
 from linux import SKIP, Failure, Machine, outcome
-from linux_driver import NVME_HOST, NVME_TARGET, ROOT, SHELL
+from linux_driver import ROOT, SHELL
+from linux_storage import NVME_DISK, NVME_USE
+from linux_storage import SHELL as STORAGE
 
 HERE = pathlib.Path(__file__).resolve().parent
 PATIENCE = 200  # seconds, until the machine says something
@@ -38,7 +40,7 @@ for i in range(%d):
 '
 sleep 1
 """
-NVME = (NVME_TARGET.split("rping")[0] + NVME_HOST.split("rping")[0]).replace("bs=256k count=8", "bs=64k count=4").replace("2097152", "262144")
+NVME = (STORAGE + NVME_DISK + NVME_USE).replace("bs=256k count=8", "bs=64k count=4").replace("2097152", "262144")
 WORK = {
     "load": "sleep 1\n",
     "frames": FRAMES % (1, 200, 0),

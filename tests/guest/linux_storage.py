@@ -17,7 +17,7 @@ keeps_bytes() {
 done_there() { rping -s -a 10.0.0.1 -C 1 >/dev/null 2>&1; }
 """
 # A target of NVMe over fabrics with a file behind it.
-NVME_TARGET = SHELL + r"""
+NVME_DISK = r"""
 modprobe -a nvmet nvmet-rdma
 mount -t configfs none /sys/kernel/config
 mount -t tmpfs none /mnt
@@ -35,11 +35,13 @@ echo rdma >ports/1/addr_trtype
 echo 4420 >ports/1/addr_trsvcid
 echo ipv4 >ports/1/addr_adrfam
 ln -s /sys/kernel/config/nvmet/subsystems/disk ports/1/subsystems/disk
+"""
+NVME_TARGET = SHELL + NVME_DISK + r"""
 done_there
 same_bytes /mnt/disk
 quiet_kernel
 """
-NVME_HOST = SHELL + r"""
+NVME_USE = r"""
 modprobe nvme-rdma
 connect() {
   for i in $(seq 30); do
@@ -51,6 +53,8 @@ connect() {
 }
 connect
 keeps_bytes $disk
+"""
+NVME_HOST = SHELL + NVME_USE + r"""
 # The device is reset below a disk in use: who reads hears of it, and the disk is gone; then there is one again.
 (while dd if=$disk of=/dev/null bs=64k iflag=direct status=none 2>/dev/null; do :; done) & reader=$!
 sleep 1

@@ -336,14 +336,10 @@ TEST_CASE("uar_pages: after a gap, a step back or a beginning anew a WQE is told
       world.requests.push(word_write(uar, window + at, value));
     }
   };
-  const Wqe two = world.wqe(2), none = world.wqe(0), big = world.wqe(17), huge = world.wqe(34), eight = world.wqe(8);
+  const Wqe two = world.wqe(2), eight = world.wqe(8);
   words(5, two, {0, 8, 24, 16, 24});  // a gap
   words(5, two, {8, 16, 24});         // no beginning
   words(5, two, {0, 8, 8, 16, 24});   // a word twice
-  words(5, none, {0, 8});             // no size
-  words(5, big, {0, 8, 16, 24});      // larger than the window
-  words(5, huge, {0, 8, 16, 24, 32, 40, 48, 56});
-  world.requests.push(burst_write(5, window, none.data()));
   world.requests.push(burst_write(5, window, eight.data()));
   world.requests.push(burst_write(5, window + 128, eight.data()));  // a line left out
   world.requests.push(burst_write(5, window + 64, eight.data()));
@@ -364,6 +360,30 @@ TEST_CASE("uar_pages: after a gap, a step back or a beginning anew a WQE is told
   world.expect(6, two, 2);
   CHECK(world.pushes.items.empty());
   CHECK(world.doorbells[0]->items.size() == 1);
+}
+
+TEST_CASE("uar_pages: a WQE of a size that no WQE has is told at once, by its first word (decisions 52)", "[rtl]") {
+  World world(seed());
+  const auto window = hw::uar::kWqeWindow;
+  const Wqe eight = world.wqe(8), two = world.wqe(2);
+  for (const unsigned units : {0u, 17u, 34u, 128u, 255u}) {
+    INFO(units << " units");
+    const Wqe wrong = world.wqe(units);
+    world.requests.push(burst_write(5, window, wrong.data()));
+    world.requests.push(piece_write(5, window, wrong.data(), 2));
+    // What is behind it is of no WQE, and may be of the next one.
+    for (unsigned at = 0; at < 64; at += 8) world.requests.push(piece_write(5, window + at, wrong.data() + at, 0));
+    // It ends one that was not finished.
+    world.requests.push(burst_write(6, window, eight.data()));
+    world.requests.push(burst_write(6, window, wrong.data()));
+    world.requests.push(burst_write(6, window, two.data()));
+    world.settle();
+    for (int n = 0; n < 3; ++n) world.expect_word(5, wrong);
+    world.expect_word(6, eight);
+    world.expect_word(6, wrong);
+    world.expect(6, two, 2);
+    CHECK(world.pushes.items.empty());
+  }
 }
 
 TEST_CASE("uar_pages: latency of a doorbell and of a WQE in one burst", "[rtl]") {

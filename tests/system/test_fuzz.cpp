@@ -1,19 +1,93 @@
 // The fuzzer finds what it is there for: faults that are planted in what the kernel driver grants, not in the RTL.
 #include <catch2/catch.hpp>
 #include <cstdio>
+#include <memory>
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "testbench/fuzz/fuzz_run.hpp"
+#include "testbench/fuzz/wqe_verdict.hpp"
+#include "testbench/side_by_side.hpp"
 #include "testbench/world.hpp"
 
 using namespace rnic::testbench;
+namespace hw = rnic::hw;
+
+namespace {
+
+World& the_world(const WorldOptions& options) {
+  static World world(options);
+  return world;
+}
+
+/// A SEND of `segments`, which nothing else is wrong with.
+std::vector<std::uint8_t> send_of(const FuzzProcess::Qp& qp, const std::vector<hw::WqeData>& segments) {
+  std::vector<std::uint8_t> wqe(std::size_t{1} << FuzzProcess::kLogStride);
+  hw::WqeControl control;
+  control.qpn = qp.qp->qpn();
+  std::size_t used = hw::WqeControl::kBytes;
+  for (const auto& segment : segments) {
+    control.length += segment.length;
+    segment.encode(std::span(wqe).subspan(used).first<hw::WqeData::kBytes>());
+    used += hw::WqeData::kBytes;
+  }
+  control.size = static_cast<std::uint8_t>(used / 16);
+  control.encode(std::span(wqe).first<hw::WqeControl::kBytes>());
+  return wqe;
+}
+
+}  // namespace
+
+TEST_CASE("a SEND whose fault is not in its first packet may be refused by the peer, any other never is") {
+  constexpr std::uint32_t kMtu = 256;
+  const auto options = WorldOptions::from_environment("fuzz");
+  auto& world = the_world(options);
+  world.reset(options);
+  world.add_app(0, "judge", [&](Host&) {
+    std::unique_ptr<Endpoint> here, there;
+    side_by_side({[&] { here = std::make_unique<Endpoint>(world.host(0)); },
+                  [&] { there = std::make_unique<Endpoint>(world.host(1)); }});
+    const auto none = [](const std::string& text) { FAIL(text); };
+    FuzzProcess attacker(*here, PlantedFault::kNone, none), peer(*there, PlantedFault::kNone, none);
+    auto& qp = attacker.qp(0);
+    qp.mtu = kMtu;
+    const WqeVerdict verdict(attacker, peer);
+    const auto refused = [&](const std::vector<hw::WqeData>& segments) {
+      const auto statuses = verdict.judge(qp, send_of(qp, segments), 0, false);
+      CHECK(statuses.has(hw::CqeStatus::kLocProtErr));
+      CHECK_FALSE(statuses.has(hw::CqeStatus::kSuccess));
+      return statuses.has(hw::CqeStatus::kRemInvReqErr);
+    };
+    const auto good = [&](std::uint32_t length) {
+      return hw::WqeData{.va = attacker.granted(), .length = length, .lkey = attacker.key()};
+    };
+    // It ends one byte behind what is granted.
+    const auto long_by_one = [&](std::uint32_t length) {
+      return hw::WqeData{
+          .va = attacker.granted() + FuzzProcess::kGrantedBytes + 1 - length, .length = length, .lkey = attacker.key()};
+    };
+    const auto foreign = [&](std::uint32_t length) {
+      return hw::WqeData{.va = attacker.granted(), .length = length, .lkey = attacker.foreign_key()};
+    };
+    CHECK_FALSE(refused({foreign(10)}));
+    CHECK_FALSE(refused({foreign(3 * kMtu)}));
+    CHECK_FALSE(refused({good(kMtu - 1), foreign(100)}));
+    CHECK(refused({good(kMtu), foreign(100)}));
+    CHECK_FALSE(refused({long_by_one(kMtu)}));
+    CHECK(refused({long_by_one(kMtu + 1)}));
+    CHECK_FALSE(refused({good(100), long_by_one(kMtu - 100)}));
+    CHECK(refused({good(100), long_by_one(kMtu - 99)}));
+  });
+  world.run(1'000'000'000);
+}
 
 TEST_CASE("a planted fault is reported within a few thousand frames; without one nothing is") {
   static constexpr std::uint64_t kFrames = 6'000;
   const auto options = WorldOptions::from_environment("fuzz");
   INFO("seed " << options.seed);
-  static World world(options);
+  auto& world = the_world(options);
   const std::pair<PlantedFault, const char*> kinds[] = {
       {PlantedFault::kNone, ""},
       {PlantedFault::kLongRegion, "the granted memory changed"},
