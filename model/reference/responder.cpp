@@ -299,6 +299,7 @@ void Responder::repeat(Qp& qp, const Packet& packet) {
     answer.again = true;
     qp.answers.push_back(answer);
   } else if (is_atomic(kind)) {
+    if (packet.va % 8 != 0 || !qp.a.remote_atomic) return;  // decisions 72
     nic_.count(Count::RxAtomicRepeats);
     const auto it = qp.atomics.find(packet.psn);
     if (it == qp.atomics.end()) return;

@@ -260,13 +260,14 @@ TEST_CASE("a doorbell before its WQE is named, once, with what is in the slot") 
     CHECK(pair.broken() == "doorbell-before-wqe 1. ");
   }
   SECTION("through the window: the ring has it, too, when the last piece comes") {
-    const auto wqe = [](std::uint16_t index) {
+    const auto wqe = [](std::uint16_t index, std::uint8_t size = 2) {
       std::vector<std::uint8_t> bytes(32);
-      hw::WqeControl{.wqe_index = index, .qpn = kQpn, .size = 2}.encode(std::span<std::uint8_t, 16>(bytes.data(), 16));
+      hw::WqeControl{.wqe_index = index, .qpn = kQpn, .size = size}.encode(
+          std::span<std::uint8_t, 16>(bytes.data(), 16));
       return bytes;
     };
-    const auto push = [&](std::uint16_t index, const std::vector<unsigned>& order) {
-      const auto bytes = wqe(index);
+    const auto push = [&](std::uint16_t index, const std::vector<unsigned>& order, std::uint8_t size = 2) {
+      const auto bytes = wqe(index, size);
       for (const unsigned word : order) {
         const auto from = bytes.begin() + 8 * word;
         pair.store(kUar * std::uint64_t{hw::kUarPageBytes} + hw::uar::kWqeWindow + 8 * word, {from, from + 8});
@@ -287,6 +288,10 @@ TEST_CASE("a doorbell before its WQE is named, once, with what is in the slot") 
     push(3, {0, 1, 2, 3});
     CHECK(pair.checker.figures().slots == 1);
     CHECK(pair.broken().empty());
+    // So they do where the size is none that a WQE can have (decisions 52); the ring is full.
+    push(4, {0}, 0);
+    push(5, {0}, 17);
+    CHECK(pair.broken() == "ring-overrun 2. ");
   }
 }
 
