@@ -279,11 +279,11 @@ void Responder::repeat(Qp& qp, const Packet& packet) {
   const std::uint8_t kind = packet.kind();
   const auto waiting = static_cast<std::size_t>(std::count_if(
       qp.answers.begin(), qp.answers.end(), [](const Answer& a) { return a.kind >= Answer::Kind::Read; }));
-  if ((kind == op::ReadRequest || is_atomic(kind)) && waiting >= kMostAnswers)
-    return nic_.count(qp, Count::RxNoRoom, QpCount::NoRoom);
+  const bool asks_for_data = kind == op::ReadRequest || is_atomic(kind);
+  if (asks_for_data && waiting >= kMostAnswers) return nic_.count(qp, Count::RxNoRoom, QpCount::NoRoom);
+  if (asks_for_data && (!right_length(qp, packet) || !allowed(qp, kind))) return;  // decisions 72
   if (kind == op::ReadRequest) {
     const std::uint32_t packets = responses_of(packet.length, qp.mtu());
-    if (!packet.payload.empty() || packet.length > kLongest || !qp.a.remote_read) return;
     // A response with a PSN that is yet to come would acknowledge what nobody has asked for.
     if (packets > ahead(qp.rq_psn, packet.psn)) return;
     // Its requester has gone back, and would throw away what older answers still bring from this PSN on.
@@ -299,7 +299,6 @@ void Responder::repeat(Qp& qp, const Packet& packet) {
     answer.again = true;
     qp.answers.push_back(answer);
   } else if (is_atomic(kind)) {
-    if (packet.va % 8 != 0 || !qp.a.remote_atomic) return;  // decisions 72
     nic_.count(Count::RxAtomicRepeats);
     const auto it = qp.atomics.find(packet.psn);
     if (it == qp.atomics.end()) return;

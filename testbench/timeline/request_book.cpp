@@ -54,7 +54,8 @@ void RequestBook::write_window(Window& window, std::size_t offset, const model::
     post(send_[control.qpn & 0xff], control.qpn, static_cast<std::uint16_t>(control.wqe_index + 1), false, now, posts);
     write.posts = std::move(window.posts);  // one that was never completed
     window.posts = std::move(posts.posts);
-    window.bytes = control.size * kUnit <= hw::kUarWqeWindowBytes ? control.size * kUnit : 0;
+    const std::size_t size = control.size * kUnit;
+    window.bytes = size <= hw::kUarWqeWindowBytes ? size : 0;
     window.next = request.data.size();
     if (!window.early && window.next < window.bytes) {
       write.pieces = window.posts;

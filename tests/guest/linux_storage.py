@@ -41,6 +41,7 @@ done_there
 same_bytes /mnt/disk
 quiet_kernel
 """
+# Who uses it.
 NVME_USE = r"""
 modprobe nvme-rdma
 connect() {
