@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Which layer of tests sees which mutant of scripts/mutants.toml: the whole NIC is built once with all of them in it, and for each one at a time
-run all vectors (until one fails), random programs against the reference NIC (rnic compare) and random traffic (rnic soak).
+run vectors (until one fails), random programs against the reference NIC (rnic compare) and random traffic (rnic soak), those runs of them that reach
+the mutant (scripts/mutant_reach.py): one that does not cannot notice it.
 
 scripts/mutate.sh holds that unit tests kill every mutant; this says what else would have. A mutant is killed by the wire checker when in any of
 these runs, as far as they went, it named a rule that the NIC broke on the wire. The result of each mutant goes into tests/planted/mutants.json as
@@ -18,6 +19,7 @@ import sys
 import time
 import zlib
 
+import mutant_reach
 import mutate
 
 RECORD = mutate.ROOT / "tests/planted/mutants.json"
@@ -62,53 +64,55 @@ def attempt(program, number, arguments, limit, stop_at=""):
     return Outcome(killed, wire_rule(lines), seconds)
 
 
-def folders_of(mutant, folders):
-    """Folders of vectors, those first that are about the block of the mutant."""
-    block = pathlib.Path(mutant["file"]).stem
-    all_folders = sorted(path.name for path in (mutate.ROOT / "tests/vectors").iterdir() if path.is_dir() and path.name not in NOT_OF_THE_NIC)
-    own = [name for name in all_folders if block in folders.get(name, [])]
-    return [group for group in (own, [name for name in all_folders if name not in own]) if group]
+def vectors_of_nic():
+    """All vectors in which a mutant could change something, as paths below tests/vectors."""
+    folder = mutate.ROOT / "tests/vectors"
+    return [str(file.relative_to(folder)) for file in sorted(folder.glob("*/*.json")) if file.parent.name not in NOT_OF_THE_NIC]
 
 
-def verify(program, number, names, limit):
-    paths = [str(mutate.ROOT / "tests/vectors" / name) for name in names]
-    return attempt(program, number, ["verify", "--jobs", "1", "--failures", "", *paths], limit, stop_at="FAIL ")
+def verify_arguments(paths):
+    return ["verify", "--jobs", "1", "--failures", "", *(str(mutate.ROOT / "tests/vectors" / path) for path in paths)]
 
 
-def layers(program, mutant, folders, limits):
-    """What each layer says of a mutant."""
-    result, wire = {"text": text_of(mutant)}, ""
-    for names in folders_of(mutant, folders):
-        outcome = verify(program, mutant["id"], names, limits["vectors"])
+def find_reach(mutants, jobs):
+    """Which mutants each vector reaches, by path, and those of the layers behind them, by name."""
+    program = mutant_reach.build(mutants, jobs)
+    runs = {path: verify_arguments([path]) for path in vectors_of_nic()}
+    return mutant_reach.of_runs(program, mutants, runs | {"compare": COMPARE, "soak": SOAK}, jobs)
+
+
+def layers(program, mutant, reach, blocks, limits):
+    """What each layer says of a mutant. `blocks`: those that each folder of vectors is about."""
+    name, block, wire = mutant["name"], pathlib.Path(mutant["file"]).stem, ""
+    vectors = [path for path in vectors_of_nic() if name in reach[path]]
+    # Those that are about its block first, then those that reach the fewest: they are about little else.
+    vectors.sort(key=lambda path: (block not in blocks.get(path.split("/")[0], []), len(reach[path])))
+    result = {"text": text_of(mutant), "reached": len(vectors), "vectors": "", "compare": "", "soak": ""}
+    runs = [("vectors", verify_arguments(vectors), "FAIL ")] if vectors else []
+    runs += [(layer, arguments, "") for layer, arguments in (("compare", COMPARE), ("soak", SOAK)) if name in reach[layer]]
+    for layer, arguments, stop_at in runs:
+        outcome = attempt(program, mutant["id"], arguments, limits[layer], stop_at)
         wire = wire or outcome.wire
-        result["vectors"] = outcome.killed
-        if outcome.killed:
-            break
-    for name, arguments in (("compare", COMPARE), ("soak", SOAK)):
-        outcome = attempt(program, mutant["id"], arguments, limits[name])
-        wire = wire or outcome.wire
-        result[name] = outcome.killed
-    result["wire"] = wire
-    return result
+        result[layer] = outcome.killed
+    return result | {"wire": wire}
 
 
-def limits_of(program, folders):
+def limits_of(program):
     """Seconds of processor time for each layer: a mutant may make a run slower. A Problem if one fails without a mutation."""
     limits = {}
-    for name, run in (("vectors", lambda: [verify(program, 0, names, 7200) for names in folders_of({"file": ""}, folders)][0]),
-                      ("compare", lambda: attempt(program, 0, COMPARE, 7200)), ("soak", lambda: attempt(program, 0, SOAK, 7200))):
-        outcome = run()
+    for layer, run in (("vectors", verify_arguments(vectors_of_nic())), ("compare", COMPARE), ("soak", SOAK)):
+        outcome = attempt(program, 0, run, 7200)
         if outcome.killed or outcome.wire:
-            raise mutate.Problem(f"{name} does not pass without a mutation: {outcome.killed} {outcome.wire}")
-        limits[name] = 30 + 3 * outcome.seconds
-        print(f"{name}: passes without a mutation in {outcome.seconds:.0f} s", flush=True)
+            raise mutate.Problem(f"{layer} does not pass without a mutation: {outcome.killed} {outcome.wire}")
+        limits[layer] = 30 + 3 * outcome.seconds
+        print(f"{layer}: passes without a mutation in {outcome.seconds:.0f} s", flush=True)
     return limits
 
 
 def read_record(mutants):
     """Results of those mutants that still are what they were."""
     told = json.loads(RECORD.read_text()) if RECORD.exists() else {}
-    return {name: result for name, result in told.items() if name in mutants and result["text"] == text_of(mutants[name])}
+    return {name: result for name, result in told.items() if name in mutants and result["text"] == text_of(mutants[name]) and "reached" in result}
 
 
 def write_record(results):
@@ -129,8 +133,8 @@ def table(mutants, results):
         lines.append(f"| {folder} | {len(names)} | {len(tried)} | " + " | ".join(str(sum(bool(result[layer]) for result in tried)) for layer in LAYERS) + f" | {alone} |")
     alone = [name for name in mutants if name in results and not any(results[name][layer] for layer in LAYERS)]
     if alone:
-        lines += ["", "Seen by unit tests alone:", "", "| mutant | block | rule |", "|---|---|---|"]
-        lines += [f"| `{name}` | `{pathlib.Path(mutants[name]['file']).stem}` | {mutants[name]['rule']} |" for name in alone]
+        lines += ["", "Seen by unit tests alone:", "", "| mutant | block | vectors that reach it | rule |", "|---|---|---|---|"]
+        lines += [f"| `{name}` | `{pathlib.Path(mutants[name]['file']).stem}` | {results[name]['reached']} | {mutants[name]['rule']} |" for name in alone]
     return lines
 
 
@@ -154,7 +158,7 @@ def arguments():
 
 def main():
     parser, args = arguments()
-    _, mutants, folders = mutate.load()
+    _, mutants, blocks = mutate.load()
     if unknown := [name for name in args.name if name not in mutants]:
         parser.error(f"no mutant {', '.join(unknown)} (scripts/mutate.sh --list shows them)")
     results = read_record(mutants)
@@ -167,11 +171,11 @@ def main():
         if problems := mutate.copy_sources(mutants):
             raise mutate.Problem("\n".join(problems))
         program = mutate.build_nic(args.jobs)
-        limits = limits_of(program, folders)
+        limits, reach = limits_of(program), find_reach(mutants, args.jobs)
         with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
             def attempt_one(name):
                 late = time.monotonic() - start > 60 * args.minutes
-                return name, None if late else layers(program, mutants[name], folders, limits)
+                return name, None if late else layers(program, mutants[name], reach, blocks, limits)
             for tried in concurrent.futures.as_completed([pool.submit(attempt_one, name) for name in todo]):
                 name, result = tried.result()
                 if result is None:

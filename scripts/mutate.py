@@ -93,8 +93,14 @@ def place(mutant, source):
     return found[0].span(1)
 
 
-def mutated(source, mutants):
-    """The source with all its mutants, each behind its number."""
+def behind_number(mutant, _, text):
+    """What the expression `text` becomes so that it is the mutant's when its number is chosen."""
+    return f"((mutate_pkg::chosen == 32'd{mutant['id']}) ? ({mutant['new']}) : ({text}))"
+
+
+def mutated(source, mutants, spliced):
+    """The source with all its mutants. `spliced` gives for a mutant, the expression that it replaces and what other mutants have made of that what is
+    to stand there."""
     places = {}
     for mutant in mutants:
         places.setdefault(place(mutant, source), []).append(mutant)
@@ -104,7 +110,7 @@ def mutated(source, mutants):
             raise Problem(f"{group[0]['name']}: overlaps another mutant of {group[0]['file']}: use the same text for both")
         text = source[first:last]
         for mutant in group:
-            text = f"((mutate_pkg::chosen == 32'd{mutant['id']}) ? ({mutant['new']}) : ({text}))"
+            text = spliced(mutant, source[first:last], text)
         source = source[:first] + text + source[last:]
         end = first
     return source
@@ -117,8 +123,8 @@ def write(path, text):
         path.write_text(text)
 
 
-def copy_sources(mutants):
-    """The RTL with the mutants, below the build folder. Returns what is wrong with the list, a line a mutant."""
+def copy_sources(mutants, folder=RTL, spliced=behind_number):
+    """The RTL with the mutants, below the build folder. Returns what is wrong with the list, a line a mutant. `spliced` as of mutated."""
     problems = []
     by_file = {}
     for mutant in mutants.values():
@@ -135,9 +141,9 @@ def copy_sources(mutants):
                 good.append(mutant)
             except Problem as problem:
                 problems.append(str(problem))
-        write(RTL / file.relative_to(ROOT / "rtl"), mutated(source, good) if good else source)
-    kept = {RTL / file.relative_to(ROOT / "rtl") for file in (ROOT / "rtl").rglob("*.s*v*")}
-    for file in RTL.rglob("*.s*v*"):
+        write(folder / file.relative_to(ROOT / "rtl"), mutated(source, good, spliced) if good else source)
+    kept = {folder / file.relative_to(ROOT / "rtl") for file in (ROOT / "rtl").rglob("*.s*v*")}
+    for file in folder.rglob("*.s*v*"):
         if file not in kept:
             file.unlink()
     write(WORK / "mutate_pkg.sv", PACKAGE)
@@ -221,15 +227,20 @@ def kill(mutant, programs, limits):
     return {"name": mutant["name"], "rule": mutant["rule"], "file": mutant["file"], "killed": False, "by": "", "how": "", "seconds": 0}
 
 
-COPY_OPTIONS = [f"-DRNIC_RTL_COPY={RTL}", f"-DRNIC_RTL_COPY_SOURCES={WORK / 'mutate_pkg.sv'};{WORK / 'mutate_choice.cpp'}"]
+def copy_options(rtl, *sources):
+    """For CMake: the RTL is this copy, with these sources of the build folder."""
+    return [f"-DRNIC_RTL_COPY={rtl}", f"-DRNIC_RTL_COPY_SOURCES={';'.join(str(WORK / name) for name in sources)}"]
 
 
-def build_nic(jobs):
-    """Builds the tool with the mutated NIC in it."""
-    folder = WORK / "nic"
+COPY_OPTIONS = copy_options(RTL, "mutate_pkg.sv", "mutate_choice.cpp")
+
+
+def build_nic(jobs, name="nic", options=tuple(COPY_OPTIONS)):
+    """Builds the tool with the mutated NIC in it, or with another copy of the RTL."""
+    folder = WORK / name
     run(["cmake", "-S", str(ROOT), "-B", str(folder), "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DRNIC_MODEL_OPT=-O1",
-         "-DRNIC_MODELS=^(rnic_top_model|rnic_verify)$", *COPY_OPTIONS], WORK / "nic.cmake.log")
-    run(["ninja", "-C", str(folder), f"-j{jobs}", "rnic"], WORK / "nic.make.log")
+         "-DRNIC_MODELS=^(rnic_top_model|rnic_verify)$", *options], WORK / f"{name}.cmake.log")
+    run(["ninja", "-C", str(folder), f"-j{jobs}", "rnic"], WORK / f"{name}.make.log")
     return folder / "bin/rnic"
 
 

@@ -1,6 +1,7 @@
 #include "testbench/coverage/reached_points.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <fnmatch.h>
 
 #include <algorithm>
@@ -14,7 +15,8 @@
 namespace rnic::testbench {
 namespace {
 
-constexpr const char* kNic = "Vrnic_top.";  // points of the unit tests' models have other names
+constexpr const char* kNic = "Vrnic_top.";  // models of unit tests have other names
+constexpr const char* kFunctional = "functional.";
 
 std::string read_file(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);
@@ -33,27 +35,66 @@ std::vector<std::string> split(const std::string& text, char at) {
   return parts;
 }
 
-/// ".rnic_top.u_a.gen_b_Both__BRA__1__KET__.gen_Both__BRA__0__KET__.Both": instance u_a, point "Both 0 1" (a, b).
-std::pair<std::string, std::string> place_and_point(const std::string& path) {
-  std::string place, numbers;
-  const auto parts = split(path, '.');
-  const std::string& point = parts.back();
-  const auto number = [](const std::string& part) {
-    const auto from = part.find("__BRA__");
-    return from == part.npos ? std::string() : part.substr(from + 7, part.find("__KET__") - from - 7);
-  };
-  for (std::size_t i = 2; i + 1 < parts.size(); ++i) {
+/// Place of `part`, which may be none, in that of an instance, which may be the top.
+std::string dotted(const std::string& place, const std::string& part) {
+  return place.empty() || part.empty() ? place + part : place + '.' + part;
+}
+
+/// What the columns of a table of points (cmake/coverage_verilator.py) say of one.
+struct Row {
+  bool cover_point = false;        // and no line, branch or bit
+  std::string source;              // of the module that it is in
+  std::vector<std::string> place;  // instances from the top's, which is left out, inwards: "u_a", "gen_b[1]"
+  std::string point;               // of a cover point: "Both 0 1" (a, b)
+};
+
+/// ".rnic_top.u_a.gen_b_Both__BRA__1__KET__.gen_Both__BRA__0__KET__.Both": instance u_a, point "Both 0 1".
+Row row_of(const std::string& line) {
+  const auto columns = split(line, '\t');
+  Row row;
+  if (columns.size() < 5) return row;
+  row.cover_point = columns[0] == "v_user";
+  row.source = columns[1].substr(columns[1].rfind("rtl/") == std::string::npos ? 0 : columns[1].rfind("rtl/"));
+  auto parts = split(columns[4], '.');
+  std::string point, numbers;
+  if (row.cover_point) {
+    point = parts.back();
+    parts.pop_back();
+  }
+  for (std::size_t i = 2; i < parts.size(); ++i) {
     const std::string& part = parts[i];
-    const std::string name = part.substr(0, part.find("__BRA__"));
-    if (name == "gen_" + point || name == "gen_b_" + point) {
-      numbers = " " + number(part) + numbers;
+    const auto from = part.find("__BRA__");
+    const std::string name = part.substr(0, from);
+    const std::string number = from == part.npos ? "" : part.substr(from + 7, part.find("__KET__") - from - 7);
+    if (row.cover_point && (name == "gen_" + point || name == "gen_b_" + point)) {
+      numbers = " " + number + numbers;
     } else if (name != "gen_point") {
-      if (!place.empty()) place += '.';
-      place += name;
-      if (const auto index = number(part); !index.empty()) place += "[" + index + "]";
+      row.place.push_back(number.empty() ? name : name + "[" + number + "]");
     }
   }
-  return {place, point + numbers};
+  row.point = point + numbers;
+  return row;
+}
+
+/// Place of an instance as a name has it.
+std::string joined(const std::vector<std::string>& place) { return fmt::format("{}", fmt::join(place, ".")); }
+
+/// The rows of the table that belongs to a file of hits, and the hits, a byte a row.
+std::pair<std::vector<Row>, std::string> read_table(const std::filesystem::path& path) {
+  auto table = path;
+  table.replace_extension(".points");
+  if (!std::filesystem::exists(table))
+    throw CoverageError(fmt::format("'{}' is missing: it names the points of '{}' (docs/coverage.md)", table.string(),
+                                    path.filename().string()));
+  std::string hits = read_file(path);
+  auto lines = split(read_file(table), '\n');
+  if (!lines.empty() && lines.back().empty()) lines.pop_back();
+  if (lines.size() != hits.size())
+    throw CoverageError(fmt::format("'{}' does not belong to '{}'", table.string(), path.string()));
+  std::vector<Row> rows;
+  rows.reserve(lines.size());
+  for (const auto& line : lines) rows.push_back(row_of(line));
+  return {std::move(rows), std::move(hits)};
 }
 
 }  // namespace
@@ -63,7 +104,7 @@ std::string clause_of(const ReachedPoint& point) {
 }
 
 ReachedPoints::ReachedPoints(const std::vector<std::filesystem::path>& folders) {
-  std::map<std::string, ReachedPoint> rtl;
+  std::vector<std::filesystem::path> unit_tests;
   bool anything = false;
   for (const auto& folder : folders) {
     if (!std::filesystem::is_directory(folder))
@@ -71,25 +112,33 @@ ReachedPoints::ReachedPoints(const std::vector<std::filesystem::path>& folders) 
     for (const auto& entry : std::filesystem::directory_iterator(folder)) {
       if (entry.path().extension() != ".hits") continue;
       anything = true;
-      if (entry.path().filename().string().starts_with(kNic)) read_rtl(entry.path(), rtl);
+      const std::string name = entry.path().filename().string();
+      if (name.starts_with(kNic)) {
+        read_nic(entry.path());
+      } else if (!name.starts_with(kFunctional)) {
+        unit_tests.push_back(entry.path());
+      }
     }
   }
   if (!anything)
     throw CoverageError(fmt::format("'{}' holds no coverage: run something with RNIC_COVERAGE={}",
                                     folders.front().string(), folders.front().string()));
   read_functional(folders);
-  has_rtl_ = !rtl.empty();
-  for (auto& [name, point] : rtl) points_.push_back(std::move(point));
+  has_rtl_ = !rtl_.empty();
+  for (const auto& path : unit_tests) read_unit_test(path);
+  for (auto& [name, point] : rtl_) points_.push_back(std::move(point));
+  rtl_.clear();
   std::sort(points_.begin(), points_.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
 }
 
 void ReachedPoints::read_functional(const std::vector<std::filesystem::path>& folders) {
   const auto& list = PointList::get();
-  for (const auto& point : list.points()) points_.push_back({point.name, point.clause, false, false, {}});
+  for (const auto& point : list.points())
+    points_.push_back({.name = point.name, .place = point.clause, .excluded = {}});
   for (const auto& folder : folders) {
     for (const auto& entry : std::filesystem::directory_iterator(folder)) {
       const auto name = entry.path().filename().string();
-      if (!name.starts_with("functional.") || entry.path().extension() != ".hits") continue;
+      if (!name.starts_with(kFunctional) || entry.path().extension() != ".hits") continue;
       const std::string hits = read_file(entry.path());
       if (name != list.file() + ".hits" || hits.size() != points_.size())
         throw CoverageError(fmt::format("'{}' is of another version of rnic", entry.path().string()));
@@ -98,26 +147,47 @@ void ReachedPoints::read_functional(const std::vector<std::filesystem::path>& fo
   }
 }
 
-void ReachedPoints::read_rtl(const std::filesystem::path& path, std::map<std::string, ReachedPoint>& points) {
-  auto table = path;
-  table.replace_extension(".points");
-  if (!std::filesystem::exists(table))
-    throw CoverageError(fmt::format("'{}' is missing: it names the points of '{}' (docs/coverage.md)", table.string(),
-                                    path.filename().string()));
-  const std::string hits = read_file(path);
-  auto lines = split(read_file(table), '\n');
-  if (!lines.empty() && lines.back().empty()) lines.pop_back();
-  if (lines.size() != hits.size())
-    throw CoverageError(fmt::format("'{}' does not belong to '{}'", table.string(), path.string()));
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    const auto columns = split(lines[i], '\t');
-    if (columns.size() < 5 || columns[0] != "v_user") continue;
-    const auto [place, point] = place_and_point(columns[4]);
-    ReachedPoint& at = points[fmt::format("rtl/{}/{}", place, point)];
-    at.name = fmt::format("rtl/{}/{}", place, point);
+void ReachedPoints::read_nic(const std::filesystem::path& path) {
+  const auto [rows, hits] = read_table(path);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const Row& row = rows[i];
+    const std::string place = joined(row.place);
+    if (!row.cover_point) {
+      places_of_[row.source].insert(place);
+      continue;
+    }
+    const std::string name = fmt::format("rtl/{}/{}", place, row.point);
+    ReachedPoint& at = rtl_[name];
+    at.name = name;
     at.place = place;
     at.rtl = true;
     at.reached = at.reached || hits[i] != 0;
+  }
+}
+
+void ReachedPoints::read_unit_test(const std::filesystem::path& path) {
+  const auto [rows, hits] = read_table(path);
+  std::map<std::string, std::string> source_of;  // of the module of an instance
+  for (const auto& row : rows)
+    if (!row.cover_point) source_of[joined(row.place)] = row.source;
+  // The outermost block around it that stands in the NIC once; a FIFO or an arbiter of its own says nothing of places.
+  const auto place_in_nic = [&](const Row& row) -> std::string {
+    std::string outer;
+    for (std::size_t depth = 0;; ++depth) {
+      const auto source = source_of.find(outer);
+      const auto places = source == source_of.end() ? places_of_.end() : places_of_.find(source->second);
+      if (places != places_of_.end() && places->second.size() == 1)
+        return dotted(*places->second.begin(),
+                      joined({row.place.begin() + static_cast<std::ptrdiff_t>(depth), row.place.end()}));
+      if (depth == row.place.size()) return {};
+      outer = dotted(outer, row.place[depth]);
+    }
+  };
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (!rows[i].cover_point || hits[i] == 0) continue;
+    const auto at = rtl_.find(fmt::format("rtl/{}/{}", place_in_nic(rows[i]), rows[i].point));
+    if (at == rtl_.end() || at->second.reached) continue;
+    at->second.reached = at->second.in_unit_test = true;
   }
 }
 
@@ -180,9 +250,17 @@ void ReachedPoints::Sum::add(const ReachedPoint& point) {
   ++points;
   if (point.reached) {
     ++reached;
+    in_unit_tests += point.in_unit_test;
   } else if (!point.excluded.empty()) {
     ++excluded;
   }
+}
+
+void ReachedPoints::Sum::add(const Sum& other) {
+  points += other.points;
+  reached += other.reached;
+  excluded += other.excluded;
+  in_unit_tests += other.in_unit_tests;
 }
 
 std::map<std::string, ReachedPoints::Sum> ReachedPoints::by_clause() const {

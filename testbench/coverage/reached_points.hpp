@@ -21,12 +21,14 @@ struct ReachedPoint {
   std::string name;   ///< Of the RTL: "rtl/INSTANCE/POINT NUMBERS"
   std::string place;  ///< Clause, or instance of the RTL
   bool rtl = false;
-  bool reached = false;
-  std::string excluded;  ///< Why nothing can reach it, or empty
+  bool reached = false;       ///< By anything
+  bool in_unit_test = false;  ///< Reached in the unit test of the block that it is in, and by no whole NIC
+  std::string excluded;       ///< Why nothing can reach it, or empty
 };
 
 /// Cover points and what reached them: those that hosts and wires show (PointList), and those of the RTL (assert.svh)
-/// where a program that has them has run.
+/// where a program that has them has run. Points of the RTL are those of the whole NIC. The unit test of a block that
+/// stands in the NIC once reaches those inside it as well: there its neighbours may do all that its ports allow.
 class ReachedPoints {
  public:
   /// Merges what these folders hold (RNIC_COVERAGE). Throws CoverageError: a folder is missing, holds nothing, a file
@@ -47,8 +49,10 @@ class ReachedPoints {
 
   struct Sum {
     std::size_t points = 0, reached = 0, excluded = 0;
+    std::size_t in_unit_tests = 0;  ///< Of those reached: by no whole NIC
     [[nodiscard]] std::size_t holes() const { return points - reached - excluded; }
     void add(const ReachedPoint& point);
+    void add(const Sum& other);
   };
   /// By group of points (the first part of the name) and clause; by instance of the RTL.
   [[nodiscard]] std::map<std::string, Sum> by_clause() const;
@@ -57,8 +61,13 @@ class ReachedPoints {
 
  private:
   void read_functional(const std::vector<std::filesystem::path>& folders);
-  void read_rtl(const std::filesystem::path& hits, std::map<std::string, ReachedPoint>& points);
+  /// Adds the points of a model of the whole NIC.
+  void read_nic(const std::filesystem::path& hits);
+  /// Notes what the model of a unit test has reached inside blocks of the NIC.
+  void read_unit_test(const std::filesystem::path& hits);
 
+  std::map<std::string, ReachedPoint> rtl_;                 // while files are read, by name
+  std::map<std::string, std::set<std::string>> places_of_;  // instances of the NIC, by the source of their module
   std::vector<ReachedPoint> points_;
   bool has_rtl_ = false;
 };

@@ -23,15 +23,18 @@ struct CoverageArguments {
 };
 
 void print_sums(const char* column, const std::map<std::string, ReachedPoints::Sum>& sums) {
-  fmt::print("{:<64}{:>8}{:>10}{:>9}{:>7}\n", column, "points", "excluded", "reached", "holes");
+  const auto line = [](const std::string& name, const ReachedPoints::Sum& sum) {
+    fmt::print("{:<64}{:>8}{:>10}{:>9}{:>15}{:>7}\n", name, sum.points, sum.excluded, sum.reached, sum.in_unit_tests,
+               sum.holes());
+  };
+  fmt::print("{:<64}{:>8}{:>10}{:>9}{:>15}{:>7}\n", column, "points", "excluded", "reached", "in unit tests", "holes");
   ReachedPoints::Sum all;
   for (const auto& [name, sum] : sums) {
-    fmt::print("{:<64}{:>8}{:>10}{:>9}{:>7}\n", name, sum.points, sum.excluded, sum.reached, sum.holes());
-    all.points += sum.points;
-    all.reached += sum.reached;
-    all.excluded += sum.excluded;
+    line(name, sum);
+    all.add(sum);
   }
-  fmt::print("{:<64}{:>8}{:>10}{:>9}{:>7}\n\n", "all", all.points, all.excluded, all.reached, all.holes());
+  line("all", all);
+  fmt::print("\n");
 }
 
 void print_holes(const ReachedPoints& reached, std::size_t most) {
@@ -57,7 +60,11 @@ void write_coverage_text(const std::string& path, const std::string& text) {
 nlohmann::ordered_json sums_json(const std::map<std::string, ReachedPoints::Sum>& sums) {
   nlohmann::ordered_json json = nlohmann::ordered_json::object();
   for (const auto& [name, sum] : sums)
-    json[name] = {{"points", sum.points}, {"excluded", sum.excluded}, {"reached", sum.reached}, {"holes", sum.holes()}};
+    json[name] = {{"points", sum.points},
+                  {"excluded", sum.excluded},
+                  {"reached", sum.reached},
+                  {"in_unit_tests", sum.in_unit_tests},
+                  {"holes", sum.holes()}};
   return json;
 }
 
@@ -71,6 +78,7 @@ nlohmann::ordered_json coverage_json(const ReachedPoints& reached) {
   return {{"points", all.points},
           {"excluded", all.excluded},
           {"reached", all.reached},
+          {"in_unit_tests", all.in_unit_tests},
           {"holes", all.holes()},
           {"rtl", reached.has_rtl()},
           {"by_clause", sums_json(reached.by_clause())},

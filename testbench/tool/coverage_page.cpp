@@ -29,9 +29,9 @@ std::string sum_row(const std::string& name, const ReachedPoints::Sum& sum) {
   const std::size_t possible = sum.points - sum.excluded;
   const double percent = possible == 0 ? 100 : 100.0 * static_cast<double>(sum.reached) / static_cast<double>(possible);
   return fmt::format(
-      "<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td><progress max=\"100\" "
+      "<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td><progress max=\"100\" "
       "value=\"{:.1f}\" aria-label=\"reached\"></progress> {:.1f} %</td></tr>\n",
-      html_escaped(name), sum.points, sum.excluded, sum.reached, sum.holes(), percent, percent);
+      html_escaped(name), sum.points, sum.excluded, sum.reached, sum.in_unit_tests, sum.holes(), percent, percent);
 }
 
 /// Sums, and behind each name its holes and what is excluded.
@@ -41,15 +41,14 @@ std::string sums_part(const char* id, const char* title, const char* note, const
   std::string text = fmt::format(
       "<section id=\"{}\"><h2>{}</h2><p class=\"note\">{}</p>\n<div class=\"scroll\" tabindex=\"0\"><table><thead><tr>"
       "<th scope=\"col\">{}</th><th scope=\"col\">points</th><th scope=\"col\">excluded</th><th "
-      "scope=\"col\">reached</th><th scope=\"col\">holes</th><th scope=\"col\">of the "
+      "scope=\"col\">reached</th><th scope=\"col\">of those in unit tests alone</th><th "
+      "scope=\"col\">holes</th><th scope=\"col\">of the "
       "possible</th></tr></thead><tbody>\n",
       id, title, note, column);
   ReachedPoints::Sum all;
   for (const auto& [name, sum] : sums) {
     text += sum_row(name, sum);
-    all.points += sum.points;
-    all.reached += sum.reached;
-    all.excluded += sum.excluded;
+    all.add(sum);
   }
   text += sum_row("all", all) + "</tbody></table></div>\n";
   for (const auto& [name, points] : left) {

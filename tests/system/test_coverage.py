@@ -82,9 +82,31 @@ class Coverage(unittest.TestCase):
         self.assertTrue(none["rtl"])
         self.assertIn("rtl/u_side.gen_port[2].u_queue/Full", none["hole"])
         self.assertIn("rtl/u_side.u_arbiter/Conflict 0 1", none["hole"])
-        self.assertEqual(none["by_block"]["u_side.u_arbiter"], {"points": 1, "excluded": 0, "reached": 0, "holes": 1})
+        self.assertEqual(none["by_block"]["u_side.u_arbiter"], {"points": 1, "excluded": 0, "reached": 0, "in_unit_tests": 0, "holes": 1})
         both = self.figures(self.rtl(b"\1\0\0"), self.rtl(b"\0\1\0"))
         self.assertEqual([name for name in both["hole"] if name.startswith("rtl/")], [])
+
+    def table(self, name, rows, hits):
+        """Adds the points of a model to the folder: kind, source, instance and point of each."""
+        self.file(f"{name}.points", "".join(f"{kind}\t{source}\t1\t1\t{place}\t{place.split('.')[-1]}\t1\n" for kind, source, place in rows))
+        self.file(f"{name}.hits", hits)
+
+    def test_unit_tests_reach_points_inside_blocks_that_are_there_once(self):
+        fifo, block, twin = "rtl/common/fifo.sv", "rtl/rx/block.sv", "rtl/rx/twin.sv"
+        self.table("Vrnic_top.7", [("v_line", block, ".rnic_top.u_side.u_block"), ("v_user", fifo, ".rnic_top.u_side.u_block.u_queue.Full"),
+                                   ("v_user", fifo, ".rnic_top.u_side.u_block.u_queue.Waits"), ("v_user", block, ".rnic_top.u_side.u_block.Woken"),
+                                   ("v_line", twin, ".rnic_top.u_a"), ("v_user", fifo, ".rnic_top.u_a.u_queue.Full"),
+                                   ("v_line", twin, ".rnic_top.u_b"), ("v_user", fifo, ".rnic_top.u_b.u_queue.Full")], b"\0\0\1\0\0\0\0\0")
+        # By itself, and in a harness beside one that stands in the NIC twice; what is not in the NIC is no point.
+        self.table("Vblock.1", [("v_toggle", "rtl/include/../../rtl/rx/block.sv", ".block"), ("v_user", fifo, ".block.u_queue.Full"),
+                                ("v_user", fifo, ".block.u_queue.Waits"), ("v_user", fifo, ".block.u_other.Full")], b"\0\1\1\1")
+        self.table("Vharness.1", [("v_line", "tests/rtl/harness.sv", ".harness"), ("v_line", block, ".harness.u_dut"), ("v_user", block, ".harness.u_dut.Woken"),
+                                  ("v_line", twin, ".harness.u_twin"), ("v_user", fifo, ".harness.u_twin.u_queue.Full"),
+                                  ("v_user", fifo, ".harness.u_queue.Full")], b"\0\0\1\0\1\1")
+        figures = self.figures(self.folder)
+        self.assertEqual(sorted(name for name in figures["hole"] if name.startswith("rtl/")), ["rtl/u_a.u_queue/Full", "rtl/u_b.u_queue/Full"])
+        self.assertEqual(figures["by_block"]["u_side.u_block.u_queue"], {"points": 2, "excluded": 0, "reached": 2, "in_unit_tests": 1, "holes": 0})
+        self.assertEqual(figures["by_block"]["u_side.u_block"], {"points": 1, "excluded": 0, "reached": 1, "in_unit_tests": 1, "holes": 0})
 
     def test_closed_points_that_open_are_named(self):
         folder = self.rtl(b"\1\0\0")
@@ -101,7 +123,7 @@ class Coverage(unittest.TestCase):
         folder = self.rtl(b"\1\0\0")
         excluded = self.file("excluded.toml", '[[excluded]]\npoints = ["rtl/u_side.u_arbiter/*"]\nreason = "they take turns"\n')
         figures = self.figures(folder, "--excluded", excluded)
-        self.assertEqual(figures["by_block"]["u_side.u_arbiter"], {"points": 1, "excluded": 1, "reached": 0, "holes": 0})
+        self.assertEqual(figures["by_block"]["u_side.u_arbiter"], {"points": 1, "excluded": 1, "reached": 0, "in_unit_tests": 0, "holes": 0})
         reached = self.file("excluded.toml", '[[excluded]]\npoints = ["rtl/*/Full"]\nreason = "it never is"\n')
         told = rnic("coverage", folder, "--excluded", reached)
         self.assertEqual(told.returncode, 1)
