@@ -26,8 +26,8 @@ else()
   list(APPEND RNIC_VERILATOR_ARGS +define+RNIC_NO_ASSERTIONS -Wno-UNUSED)  # some signals are there for assertions
 endif()
 if(RNIC_COVERAGE)
-  # Wider signals are payload, headers and contexts.
-  list(APPEND RNIC_VERILATOR_ARGS --coverage-line --coverage-toggle --coverage-max-width 32 --coverage-user +define+RNIC_COVERAGE)
+  # Wider signals are payload, headers and contexts. A module that is not inlined shares its points among its instances.
+  list(APPEND RNIC_VERILATOR_ARGS --flatten --coverage-line --coverage-toggle --coverage-max-width 32 --coverage-user +define+RNIC_COVERAGE)
 endif()
 foreach(dir ${RNIC_RTL_DIRS})
   list(APPEND RNIC_VERILATOR_ARGS -y ${PROJECT_SOURCE_DIR}/rtl/${dir})

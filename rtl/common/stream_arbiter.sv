@@ -3,7 +3,8 @@
 
 /// Merges N streams into one, round robin, a packet at a time: a stream keeps the output until it
 /// sends a word with its `last` bit. Input i is bits i*Width +: Width of in_data_i. Output is a
-/// skid buffer. `out_source_o` is the input that won.
+/// skid buffer. `out_source_o` is the input that won. A grant counts from the first offer of a
+/// word, so that it is the others' turn next however long that word has to wait.
 module stream_arbiter #(
     parameter int unsigned N = 2,
     parameter int unsigned Width = 8,
@@ -22,7 +23,7 @@ module stream_arbiter #(
     output logic [SourceBits-1:0]   out_source_o
 );
   logic [N-1:0] rr_grant, grant, lock_q;
-  logic locked_q, mid_valid, mid_ready, mid_last, accept;
+  logic locked_q, mid_valid, mid_ready, mid_last;
   logic [Width-1:0] mid_data;
   logic [SourceBits-1:0] mid_source;
 
@@ -32,13 +33,12 @@ module stream_arbiter #(
       .clk_i,
       .rst_ni,
       .request_i(in_valid_i),
-      .advance_i(accept && !locked_q),
+      .advance_i(mid_valid && !locked_q),
       .grant_o  (rr_grant)
   );
 
   assign grant      = locked_q ? lock_q : rr_grant;
   assign mid_valid  = (in_valid_i & grant) != '0;
-  assign accept     = mid_valid && mid_ready;
   assign in_ready_o = mid_ready ? grant : '0;
 
   always_comb begin

@@ -50,6 +50,7 @@ module stream_fifo #(
     end
   end
 
+  `ASSERT(FullBehindOutput, in_ready_o || out_valid_q)
   `ASSERT(NotOverfull, stored <= (AddrBits + 1)'(Depth))
   `ASSERT_HOLD(InHold, in_valid_i, in_ready_o, in_data_i)
   `ASSERT_HOLD(OutHold, out_valid_o, out_ready_i, out_data_o)

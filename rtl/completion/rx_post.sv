@@ -8,14 +8,15 @@
 /// up the oldest receive WQE: its CQE is handed over and rq_done moves while the receive context is
 /// held, so that a flush comes wholly before or wholly after it; the context is borrowed only while
 /// a place for the CQE is kept (cqe_kept_i, place_queue). A WQE that a flush has taken already gets
-/// no second CQE, and its SEND no answer. Receive WQEs of UC and UD that were taken for dropped
-/// messages are given back: all that are not used up. A WQE of an SRQ is known by its tag, and
-/// whoever has it must complete it: when the QP is in the error state by then, with a flush; one
-/// that was taken by a message that has not ended is kept in srq_open, for the flush of the QP to
-/// find. One whose tag could not be read is lost, and the SRQ with it (srq_error_valid_o). The
-/// responder's command does not wait for the context to be given back, nor the other way round: the
-/// responder's output needs that context too. The NAK of a fatal error is handed over before the
-/// error.
+/// no second CQE, and its SEND no answer; nor does what the peer sent behind it, until
+/// clear_valid_i, for an answer acknowledges all before (9.7.5.1.2). Receive WQEs of UC and UD that
+/// were taken for dropped messages are given back: all that are not used up. A WQE of an SRQ is
+/// known by its tag, and whoever has it must complete it: when the QP is in the error state by
+/// then, with a flush; one that was taken by a message that has not ended is kept in srq_open, for
+/// the flush of the QP to find. One whose tag could not be read is lost, and the SRQ with it
+/// (srq_error_valid_o). The responder's command does not wait for the context to be given back, nor
+/// the other way round: the responder's output needs that context too. The NAK of a fatal error is
+/// handed over before the error.
 ///
 /// A SEND with invalidate has its key invalidated (mem_op_*) before its CQE, so that no access
 /// under the key can start once the CQE is there (o9-5.2; 10.6.5.1). If that is refused, the
@@ -102,7 +103,8 @@ module rx_post (
   logic dead, request, invalidate, refused_q, killed_q;
   logic [2:0] refusal_q;
 
-  // After a refused invalidation nothing of the QP's requests counts. What is left are responses.
+  // After a refused invalidation, or a SEND that came to nothing, nothing of the QP's requests
+  // counts. What is left are responses.
   assign dead       = dead_q[done_data_i.qp];
   assign request    = done_data_i.action == rnic_pkg::RxActionExecuted ||
                       done_data_i.action == rnic_pkg::RxActionReceiveDone ||
@@ -126,7 +128,7 @@ module rx_post (
   );
 
   // What an SRQ's WQE is taken for is settled when the packet comes.
-  logic done_taken, done_open, done_close, has_cqe, flushed;
+  logic done_taken, done_open, done_close, has_cqe, flushed, flushed_behind;
   assign done_taken = done_valid_i && done_ready_o && done_data_i.srq;
   assign done_close = done_taken && (done_data_i.fault ||
       done_data_i.action == rnic_pkg::RxActionReceiveDone);
@@ -151,6 +153,8 @@ module rx_post (
                 ctx_q.state != rnic_pkg::QpStateErr && !killed_q;
   assign flushed = done_q.srq && ctx_q.in_use &&
                    (ctx_q.state == rnic_pkg::QpStateErr || killed_q);
+  // An answer of what is behind would acknowledge this SEND as well.
+  assign flushed_behind = state_q == StCqe && ctx_q.in_use && ctx_q.state == rnic_pkg::QpStateErr;
   assign has_cqe = done_q.srq ? (live || flushed) && !done_q.wqe_lost : live && !give_back;
 
   always_comb begin
@@ -241,7 +245,7 @@ module rx_post (
       refused_q <= mem_op_rsp_data_i.status != rnic_pkg::MemOpStatusOk;
       refusal_q <= mem_op_rsp_data_i.status;
     end
-    if (refused_o) dead_q[done_q.qp] <= 1'b1;
+    if (refused_o || flushed_behind) dead_q[done_q.qp] <= 1'b1;
     if (clear_valid_i) dead_q[clear_qp_i] <= 1'b0;
     if (state_q == StIdle) begin
       rel_due_q    <= 1'b1;

@@ -64,7 +64,7 @@ module dma_read_queue #(
   logic [5:0] head_offset, offset;
   logic [12:0] head_length, left, left_q, padded;
   logic [5:0] unused_padded;
-  logic [6:0] bytes, room, unused_count;
+  logic [6:0] bytes, room, requests_count;
   logic [RidBits-1:0] head_q;
   logic [LineBits-1:0] line_q, line_next, to_end;
   logic [2:0] credit_q;
@@ -81,7 +81,7 @@ module dma_read_queue #(
       .out_valid_o(head_valid),
       .out_ready_i(retire),
       .out_data_o ({head_offset, head_length}),
-      .count_o    (unused_count)
+      .count_o    (requests_count)
   );
 
   assign failed        = err_q[head_q];
@@ -107,7 +107,7 @@ module dma_read_queue #(
   logic [5:0] offset_q;
   logic [6:0] bytes_q;
   rnic_pkg::dma_rd_rsp_t beat;
-  logic [$clog2(OutDepth)+1:0] unused_out_count;
+  logic [$clog2(OutDepth)+1:0] out_count;
 
   always_ff @(posedge clk_i) begin
     push_q     <= grant_i;
@@ -152,9 +152,11 @@ module dma_read_queue #(
       .out_valid_o(rd_rsp_valid_o),
       .out_ready_i(rd_rsp_ready_i),
       .out_data_o (rd_rsp_data_o),
-      .count_o    (unused_out_count)
+      .count_o    (out_count)
   );
 
+  `ASSERT(CreditForEach, {1'b0, credit_q} + 4'(push_q) + out_count == 4'(OutDepth))
+  `ASSERT(CountedRequests, requests_count == 7'(count_q) && count_q <= (RidBits + 1)'(Requests))
   `ASSERT(OutputHasRoom, !push_q || push_ready)
   `ASSERT(GrantWasWanted, !grant_i || want_o)
 endmodule

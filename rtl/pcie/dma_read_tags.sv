@@ -53,7 +53,7 @@ module dma_read_tags #(
   logic [1:0] free_ready, free_valid, give;
   logic [7:0] push_tag, next_tag, aged_tag;
   logic [15:0] free_tag;
-  logic [13:0] unused_count;
+  logic [13:0] free_count;
 
   assign filling    = !fill_q[6];
   assign next_tag   = {finish_tag_i[7:6] + {1'b0, ext_tag_i}, finish_tag_i[5:0]};
@@ -83,7 +83,7 @@ module dma_read_tags #(
         .out_valid_o(free_valid[g]),
         .out_ready_i(give[g] && taken),
         .out_data_o (free_tag[8*g+:8]),
-        .count_o    (unused_count[7*g+:7])
+        .count_o    (free_count[7*g+:7])
     );
   end
   rr_arbiter #(
@@ -202,6 +202,7 @@ module dma_read_tags #(
   assign expire_valid_o = expire_q;
   assign expire_slot_o  = expire_slot_q;
 
+  `ASSERT(SlotIsFreeOnce, free_count[6:0] <= 7'(Slots / 2) && free_count[13:7] <= 7'(Slots / 2))
   `ASSERT(FreeListHasRoom, !push || free_ready[push_tag[5]])
   `ASSERT(FiveBits, ext_tag_i || !tag_valid_o || tag_o[7:5] == '0)
   `ASSERT(OneAtATime, !(finish_i && late_i))

@@ -119,6 +119,7 @@ module dma_req_mux #(
 
   `ASSERT_HOLD(DmaReqHold, dma_req_valid_o, dma_req_ready_i,
                {dma_req_hdr_o, dma_req_data_o, dma_req_last_o})
+  `ASSERT(ThreeAside, aside_count < CountBits'(AsideDepth))
   `ASSERT(AsideHasRoom, !put_aside || aside_ready)
   `ASSERT(NoReadBegins, !(np_hold_i && dma_req_valid_o && !locked_q) ||
           dma_req_hdr_o.tlp_type == rnic_pkg::TlpTypeMemWrite)

@@ -272,9 +272,10 @@ module rsp_atomic (
   `ASSERT_HOLD(RdReqHold, rd_req_valid_o, rd_req_ready_i, rd_req_data_o)
   `ASSERT_HOLD(WriteHold, wr_valid_o, wr_ready_i, wr_data_o)
   `ASSERT(OneOfAQp, !op_valid_i || !here_q[op_data_i.qp])
-  `ASSERT(OpTaken, !op_valid_i || op_ready)
+  `ASSERT(OpTaken, op_ready)
   `ASSERT(ClearNotHere, !clear_valid_i || !here_q[clear_qp_i])
   `ASSERT(Aligned, !begins || op.va[2:0] == '0)
+  `ASSERT(DataInTime, !rd_rsp_valid_i || state_q == StData)
   `ASSERT(WriteInTime, !wr_done_i || state_q == StSent)
 endmodule
 

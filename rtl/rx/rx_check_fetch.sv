@@ -115,6 +115,7 @@ module rx_check_fetch (
   `ASSERT(TakesWhatIsHere, !take_i || ready_o || follows_o)
   `ASSERT_HOLD(SendAcquireHold, send_acq_valid_o[0], send_acq_ready_i[0], acq_index_o)
   `ASSERT_HOLD(RecvAcquireHold, recv_acq_valid_o[0], recv_acq_ready_i[0], acq_index_o)
+  `ASSERT(OneAsks, $onehot0({send_acq_valid_o, recv_acq_valid_o}))
 endmodule
 
 `default_nettype wire

@@ -74,6 +74,7 @@ module rx_check_release (
   assign limit_valid_o    = srq_done && srq_rel_write_o && srq_rel_data_o.limit_hit;
 
   `ASSERT(OneAtATime, !decide_i || !busy_o)
+  `ASSERT(OneGivesBack, $onehot0({send_rel_valid_o, recv_rel_valid_o}))
 endmodule
 
 `default_nettype wire

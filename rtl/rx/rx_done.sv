@@ -27,7 +27,7 @@ module rx_done (
     output rnic_pkg::rx_done_t          done_data_o,
     output logic                        left_o
 );
-  // seen_q: retired pieces of packets that have not left: at most 64 packets of 32 pieces.
+  // seen_q: retired pieces of packets that have not left: at most 64 packets of 33 pieces.
   // written_q: writes done whose piece is not retired yet.
   logic [11:0] seen_q;
   logic [8:0] written_q;

@@ -264,8 +264,8 @@ module rx_engine (
   assign judged_valid_o = check_finish;
   logic unused_bits;
   assign unused_bits = &{1'b0, fetch.is_send_wqe};
-  `ASSERT(PlanHasRoom, !plan_in_valid || plan_in_ready)
-  `ASSERT(FetchHasRoom, !fetch_valid || fetch_ready)
+  `ASSERT(PlanHasRoom, plan_in_ready)
+  `ASSERT(FetchHasRoom, fetch_ready)
   `ASSERT_HOLD(DescHold, desc_valid_i, desc_ready_o, desc_data_i)
   `ASSERT_HOLD(PayloadHold, payload_valid_i, payload_ready_o, payload_data_i)
   `ASSERT_HOLD(XlateReqHold, xlate_req_valid_o, xlate_req_ready_i, xlate_req_data_o)

@@ -229,9 +229,9 @@ module rx_ethernet (
   logic unused_bits;
   assign unused_bits = ^eth.ethertype;
 
-  `ASSERT(LineRoom, !eth_rx_valid_i || skip || line_in_ready)
-  `ASSERT(VerdictRoom, !other_valid_i || verdict_in_ready)
-  `ASSERT(SumRoom, !summed || sum_in_ready)
+  `ASSERT(LineRoom, line_in_ready)
+  `ASSERT(VerdictRoom, verdict_in_ready)
+  `ASSERT(SumRoom, sum_in_ready)
   `ASSERT_HOLD(DescHold, desc_valid_o, desc_ready_i, desc_data_o)
   `ASSERT_HOLD(PayloadHold, payload_valid_o, payload_ready_i, payload_data_o)
 endmodule

@@ -258,10 +258,11 @@ module rx_park #(
   assign unused_line_ready = line_in_ready || lot_ready || judged_valid;
 
   `ASSERT(JudgedOffered, !judged_valid_i || judged_valid)
-  `ASSERT(LotHasPlace, !to_lot || lot_ready)
-  `ASSERT(LotHasLine, !line_in_valid || line_in_ready)
+  `ASSERT(LotHasPlace, lot_ready)
+  `ASSERT(LotHasLine, line_in_ready)
+  `ASSERT(LotInOrOut, !(to_lot && lot_pop) && !(line_in_valid && beat_out))
   `ASSERT(MovesCounted, moves_q <= MoveBits'(Moves))
-  `ASSERT(MoveHasPlace, !move_in || move_in_ready)
+  `ASSERT(MoveHasPlace, move_in_ready)
   `ASSERT_HOLD(DescHold, desc_valid_o, desc_ready_i, desc_data_o)
   `ASSERT_HOLD(PayloadHold, payload_valid_o, payload_ready_i, payload_data_o)
 endmodule

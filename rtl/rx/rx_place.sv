@@ -275,6 +275,8 @@ module rx_place (
       .done_data_o,
       .left_o
   );
+
+  `ASSERT(DoneHasPlace, done_ready)
 endmodule
 
 `default_nettype wire

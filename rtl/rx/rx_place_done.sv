@@ -2,9 +2,10 @@
 
 /// The done stage: packets whose verdict is there wait for their writes, in wire order (rx_done).
 ///
-/// MaxPackets packets may wait here, and 128 writes that have been issued, so that a place is
-/// never missing for a packet that rx_place has taken. left_o pulses for every packet that leaves,
-/// with an rx_done_t or without.
+/// MaxPackets packets may wait here, as many as rx_place takes, so that a place is never missing
+/// for one; and 128 pieces that have been issued: the next waits until a write is done, which
+/// depends on nothing here. left_o pulses for every packet that leaves, with an rx_done_t or
+/// without.
 module rx_place_done #(
     parameter int unsigned MaxPackets = 64
 ) (

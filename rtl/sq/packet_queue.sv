@@ -100,8 +100,7 @@ module packet_queue #(
     end
   end
 
-  `ASSERT(DescFits, !desc_valid_i || desc_ready)
-  `ASSERT(PieceFits, !piece_valid_i || piece_ready)
+  `ASSERT(NeverFull, desc_ready && piece_ready)
 
   `COVER(NoRoom, !room_o)
   `COVER(Enough, !few_o)

@@ -1,4 +1,5 @@
 `default_nettype none
+`include "assert.svh"
 
 /// Send engine: two stages, each with a context of its own in hand, of two different QPs.
 ///
@@ -189,6 +190,10 @@ module sq_engine (
   assign list_rd_ready_o = !buf_busy && !load_rd;
   assign buf_rd_en_o     = issue_rd || load_rd || (list_rd_valid_i && list_rd_ready_o);
   assign buf_rd_addr_o   = issue_rd ? issue_addr : load_rd ? load_addr : list_rd_addr_i;
+
+  `ASSERT(OneGivesBack, $onehot0(rel_valid_o))
+  `ASSERT(RoomForFail, !fail_valid || fail_ready)
+  `ASSERT(OtherQueuePair, !turn_valid || turn_ready || turn_qp != qp)
 endmodule
 
 `default_nettype wire

@@ -126,6 +126,7 @@ module sq_load (
   `ASSERT_HOLD(Acquire1Hold, acq_valid_o[1], acq_ready_i[1], acq_index_o)
   `ASSERT_HOLD(OutHold, out_valid_o, out_ready_i, {out_qp_o, out_client_o, out_ctx_o, out_line_o})
   `ASSERT(BufferAtExec, !out_valid_o || !out_runnable_o || ctx_q.buf_idx == ctx_q.exec_idx)
+  `ASSERT(OneAsks, $onehot0(acq_valid_o))
 endmodule
 
 `default_nettype wire

@@ -281,7 +281,7 @@ module sq_memop (
   logic unused_bits;
   assign unused_bits = ^{start_control_i, bind_segment, fast};
 
-  `ASSERT(RoomForEveryQp, !add_valid_q || queue_ready)
+  `ASSERT(RoomForEveryQp, queue_ready)
   `ASSERT(OneOfEachQp, !start_valid_i || !pending_q[start_qp_i])
   `ASSERT(IsBusy, !ctx_valid_i || dead || ctx_data_i.mem_busy)
   `ASSERT(IsOldest, !ctx_valid_i || dead || ctx_data_i.exec_idx == ctx_data_i.retire_idx)

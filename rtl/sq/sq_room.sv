@@ -48,7 +48,7 @@ module sq_room #(
 
   `ASSERT(TakeWithRoom, !take_i || room_o)
   `ASSERT(GiveWhatIsTaken, !give_i || turns_q != '0)
-  `ASSERT(Fits, descs_q <= CountBits'(DescDepth + 1) && pieces_q <= CountBits'(PieceDepth + 1))
+  `ASSERT(Fits, descs_q <= CountBits'(DescDepth) && pieces_q <= CountBits'(PieceDepth))
 endmodule
 
 `default_nettype wire

@@ -263,7 +263,7 @@ module wqe_fetch (
   assign unused_bits = ^{to_fault[14:0], done_info[31:28], rd_rsp_data_i.offset,
                          rd_rsp_data_i.bytes};
 
-  `ASSERT(RoomForEveryQp, !add_valid_q || queue_ready)
+  `ASSERT(RoomForEveryQp, queue_ready)
   `ASSERT(TwoFetchesPerQp, !req_valid_i || !second_q[req_data_i.qp])
   `ASSERT(FollowsOn, !ctx_valid_i || !wanted ||
                      done_index == ctx_data_i.exec_idx + 16'(ctx_data_i.buf_count))

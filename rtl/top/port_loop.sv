@@ -143,7 +143,8 @@ module port_loop (
   assign busy_o = words_free != CountBits'(Words) || loop_valid || late != '0;
 
   `ASSERT(LoopHasRoom, !(tx_taken && to_loop) || loop_in_ready)
-  `ASSERT(LateHasRoom, !late_in || late_in_ready)
+  `ASSERT(LateHasRoom, late_in_ready)
+  `ASSERT(LateIsShort, late <= (CountBits + 1)'(LongestFrame))
   `ASSERT_HOLD(EthTxHold, eth_tx_valid_o, eth_tx_ready_i, eth_tx_data_o)
 endmodule
 

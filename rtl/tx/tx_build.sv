@@ -262,7 +262,7 @@ module tx_build #(
   logic unused_bits;
   assign unused_bits = ^b_desc_q.address;
 
-  `ASSERT(RoomForHead, !b_valid_q || fifo_ready)
+  `ASSERT(RoomForHead, fifo_ready)
 endmodule
 
 `default_nettype wire

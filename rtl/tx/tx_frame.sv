@@ -203,6 +203,7 @@ module tx_frame #(
   `ASSERT(FrameInTime, !(valid && first) || frame_valid)
   `ASSERT(TagInTime, !ended_q || tag_in_q != tag_out_q)
   `ASSERT(OneAtATime, !(valid && extra_q))
+  `ASSERT(RoomForFrame, frame_ready_o)
 endmodule
 
 `default_nettype wire

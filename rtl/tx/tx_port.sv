@@ -137,9 +137,9 @@ module tx_port #(
       .count_o    (unused_left_count)
   );
 
-  `ASSERT(RoomForWord, !in_valid_i || in_ready)
+  `ASSERT(RoomForWord, in_ready)
   `ASSERT(RoomForLeft, !left || left_ready)
-  `ASSERT(RoomForSums, !sums_in_valid || sums_in_ready)
+  `ASSERT(RoomForSums, sums_in_ready)
   `ASSERT_HOLD(LeftHold, left_valid_o, left_ready_i, left_data_o)
 endmodule
 

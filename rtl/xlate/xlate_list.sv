@@ -30,7 +30,7 @@ module xlate_list #(
   logic req_ready, next_valid, next_ready;
   logic [IdBits-1:0] next_id;
   logic [LineBits-1:0] next_line;
-  logic [IdBits+1:0] unused_count;
+  logic [IdBits+1:0] request_count;
   logic [8*Kept-1:0] wr_word, rd_word;
 
   stream_fifo #(
@@ -45,7 +45,7 @@ module xlate_list #(
       .out_valid_o(next_valid),
       .out_ready_i(next_ready),
       .out_data_o ({next_id, next_line}),
-      .count_o    (unused_count)
+      .count_o    (request_count)
   );
 
   for (genvar i = 0; i < 8; i++) begin : gen_word
@@ -82,6 +82,7 @@ module xlate_list #(
     for (int unsigned i = 0; i < 8; i++) unused_bits = unused_bits ^ (^wr_data_i[i*64+:12]);
   end
 
+  `ASSERT(EntryForEach, request_count <= (IdBits + 2)'(Entries))
   `ASSERT(HasRoom, !req_valid_i || req_ready)
   `ASSERT_HOLD(LineHold, rsp_valid_o, rsp_ready_i, {rsp_id_o, rsp_data_o})
 endmodule

@@ -61,7 +61,7 @@ module xlate_miss #(
   logic arrive, read_arrives, order_ready, order_valid, request_ready, list_valid;
   logic [511:0] arrive_data, list_data;
   logic [57:0] request_line;
-  logic [CountBits-1:0] unused_request_count, unused_order_count;
+  logic [CountBits-1:0] request_count, order_count;
 
   // ---- Match and allocation ---------------------------------------------------------------------
   assign empty = ~valid_q;
@@ -160,7 +160,7 @@ module xlate_miss #(
       .out_valid_o(rd_req_valid_o),
       .out_ready_i(rd_req_ready_i),
       .out_data_o (request_line),
-      .count_o    (unused_request_count)
+      .count_o    (request_count)
   );
   assign rd_req_data_o.addr   = {request_line, 6'd0};
   assign rd_req_data_o.length = 13'd64;
@@ -177,7 +177,7 @@ module xlate_miss #(
       .out_valid_o(order_valid),
       .out_ready_i(rd_rsp_valid_i),
       .out_data_o (order_id),
-      .count_o    (unused_order_count)
+      .count_o    (order_count)
   );
 
   xlate_list #(
@@ -213,6 +213,7 @@ module xlate_miss #(
   logic unused_rsp;
   assign unused_rsp = &{1'b0, rd_rsp_data_i.offset, rd_rsp_data_i.bytes, rd_rsp_data_i.last};
 
+  `ASSERT(EntryForEach, request_count <= CountBits'(Entries) && order_count <= CountBits'(Entries))
   `ASSERT(HasFreeEntry, !alloc_i || (empty != '0 && request_ready && order_ready))
   `ASSERT(OneMatch, $onehot0(hits))
   `ASSERT(NoAllocOnMatch, !(alloc_i && match_o))

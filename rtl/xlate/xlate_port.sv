@@ -92,6 +92,7 @@ module xlate_port #(
       .out_data_o (rsp_data_o)
   );
 
+  `ASSERT(NoMoreThanDepth, count <= ($clog2(Depth) + 2)'(Depth))
   `ASSERT(QueueHasRoom, !in_valid_i || direct || queue_ready)
   `ASSERT(FetchedIsTaken, !fetched_q || queue_pop)
 endmodule

@@ -114,6 +114,72 @@ class ContextModel : public Agent {
   unsigned first_ = 0;
 };
 
+/// A client of a context manager (rtl/common/ctx_manager.sv): takes its turns one after the other, each when it likes,
+/// and keeps the context for some cycles. Turns of several clients are under way at the same time.
+template <typename T>
+class ContextClient : public Agent {
+ public:
+  struct Ports {
+    std::function<void(bool)> acq_valid, rel_valid, rel_write;
+    std::function<void(unsigned)> acq_index;
+    std::function<void(const T&)> rel_data;
+    std::function<bool()> acq_ready, ctx_valid, rel_ready;
+    std::function<T()> ctx_data;
+  };
+  /// `use` changes the context and says whether it is written back.
+  struct Turn {
+    unsigned index = 0;
+    std::function<bool(T&)> use;
+  };
+  ContextClient(Ports ports, std::mt19937_64& rng) : ports_(std::move(ports)), rng_(rng) {}
+  void push(unsigned index, std::function<bool(T&)> use = {}) { turns_.push_back({index, std::move(use)}); }
+  bool idle() const { return turns_.empty() && pause_ == 0; }
+  void drive() override {
+    if (state_ == State::kIdle && pause_ > 0) --pause_;
+    if (state_ == State::kIdle && pause_ == 0 && !turns_.empty() && chance(rate)) {
+      ports_.acq_index(turns_.front().index);
+      state_ = State::kAcquire;
+    }
+    if (state_ == State::kHold && hold_-- == 0) state_ = State::kRelease;
+    ports_.acq_valid(state_ == State::kAcquire);
+    ports_.rel_valid(state_ == State::kRelease);
+  }
+  void sample() override {
+    if (ports_.ctx_valid() != (state_ == State::kWait && ++waited_ == 2)) FAIL("a context comes after two cycles");
+    if (state_ == State::kAcquire && ports_.acq_ready()) {
+      state_ = State::kWait;
+      waited_ = 0;
+    } else if (state_ == State::kWait && ports_.ctx_valid()) {
+      T ctx = ports_.ctx_data();
+      const bool write = turns_.front().use && turns_.front().use(ctx);
+      ports_.rel_data(ctx);
+      ports_.rel_write(write);
+      hold_ = std::uniform_int_distribution<int>(0, max_hold)(rng_);
+      state_ = State::kHold;
+    } else if (state_ == State::kRelease && ports_.rel_ready()) {
+      if (on_release) on_release(turns_.front().index);
+      turns_.pop_front();
+      ++turns;
+      pause_ = pause;
+      state_ = State::kIdle;
+    }
+  }
+  double rate = 1;     ///< Begins a turn
+  int max_hold = 4;    ///< Cycles between the context and its release
+  int pause = 0;       ///< Cycles between two turns, at least
+  unsigned turns = 0;  ///< Done
+  std::function<void(unsigned index)> on_release;
+
+ private:
+  enum class State { kIdle, kAcquire, kWait, kHold, kRelease };
+  bool chance(double p) { return std::uniform_real_distribution<>(0, 1)(rng_) < p; }
+  Ports ports_;
+  std::mt19937_64& rng_;
+  std::deque<Turn> turns_;
+  State state_ = State::kIdle;
+  int hold_ = 0, pause_ = 0, waited_ = 0;
+};
+
 /// Bytes of a single-beat write, taken from their lanes.
 inline std::vector<std::uint8_t> written(const rtl::DmaWr& write) {
   std::vector<std::uint8_t> bytes(write.length);

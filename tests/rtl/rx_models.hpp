@@ -166,7 +166,7 @@ class WritePort : public Agent {
     bench_.dut->wr_ready_i = ready_ = toss(bench_.rng, rate);
     if constexpr (requires { bench_.dut->wr_done_i; }) {
       bench_.dut->wr_done_i = 0;
-      if (!pending_.empty() && pending_.front().first <= bench_.cycle) {
+      if (!silent && !pending_.empty() && pending_.front().first <= bench_.cycle) {
         bench_.dut->wr_done_i = 1;
         done_bytes += pending_.front().second;
         pending_.pop_front();
@@ -201,6 +201,7 @@ class WritePort : public Agent {
   bool idle() const { return left_ == 0 && pending_.empty(); }
   double rate = 1.0;
   bool slow = false;
+  bool silent = false;  ///< Nothing is said to be done
   std::vector<Write> writes;
   ByteMemory memory;
   std::uint64_t done_bytes = 0, lines = 0, last_line = 0;
@@ -333,7 +334,7 @@ class MemoryWorld {
     const std::size_t limit = std::min<std::size_t>(16, slot / 16 - head);
     std::uint64_t left =
         toss(rng_, fault_rate) ? length - std::min<std::uint64_t>(length, uniform(1, 200)) : length + uniform(0, 100);
-    const auto count = toss(rng_, 0.1) ? limit : std::min<std::uint64_t>(limit, uniform(left ? 1 : 0, 6));
+    const auto count = toss(rng_, long_lists) ? limit : std::min<std::uint64_t>(limit, uniform(left ? 1 : 0, 6));
     for (std::uint64_t i = 0; i < count; ++i) {
       hw::WqeData entry;
       const std::uint64_t rest = left - (i + 1 == count ? 0 : uniform(0, left));
@@ -383,6 +384,7 @@ class MemoryWorld {
 
   RegionTable regions;
   std::vector<RegionTable::Region> good;
+  double long_lists = 0.1;  ///< Lists of as many entries as the slot has room for
 
  private:
   std::uint64_t uniform(std::uint64_t low, std::uint64_t high) {

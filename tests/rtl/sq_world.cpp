@@ -521,6 +521,14 @@ void World::drive_host() {
   dut.host_wake_valid_i = wake_.has_value() && by_host;
   dut.host_wake_qp_i = dut.sq_wake_qp_i;
   wake_.reset();
+  const auto stray = [&](CData& valid, CData& qp) {
+    if (valid || stray_rate == 0 || queues.empty() || !bench.chance(stray_rate)) return;
+    valid = 1;
+    const auto at = bench.uniform(0, queues.size() - 1);
+    qp = static_cast<std::uint8_t>(std::next(queues.begin(), static_cast<std::ptrdiff_t>(at))->first);
+  };
+  stray(dut.sq_wake_valid_i, dut.sq_wake_qp_i);
+  stray(dut.host_wake_valid_i, dut.host_wake_qp_i);
 }
 
 void World::sample_host() {
@@ -592,8 +600,9 @@ void World::peer() {
 
 void World::drive_misc() {
   auto& dut = *bench.dut;
-  descs_->rate = pieces_->rate = fails_->rate = output_rate;
-  flush_ready_ = bench.chance(output_rate);
+  descs_->rate = pieces_->rate = output_rate;
+  fails_->rate = output_rate * failure_rate;
+  flush_ready_ = bench.chance(output_rate * flush_rate);
   dut.flush_req_ready_i = flush_ready_;
   slot_read_ = !slot_checks_.empty() && !slot_answer_;
   dut.read_slot_en_i = slot_read_;

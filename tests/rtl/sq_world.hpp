@@ -116,6 +116,8 @@ class World {
   std::array<std::uint64_t, kCounterNames.size()> events{};
   std::set<std::uint64_t> bad_addresses;  // 64-byte lines whose read fails
   double output_rate = 1.0;
+  double failure_rate = 1.0, flush_rate = 1.0;  // of that
+  double stray_rate = 0;                        // wakes that nothing has caused, of some queue, by either port
   std::uint64_t dma_latency_low = 20, dma_latency_high = 80;
   bool answer = true;  // the peer answers: WQEs retire, Reads finish
   double answer_rate = 0.05;

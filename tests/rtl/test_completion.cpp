@@ -719,6 +719,50 @@ TEST_CASE("completion: a SEND with invalidate invalidates before its CQE, or fai
   CHECK(count(w, hw::Counter::kMemoryOpsRefused) == 4);
 }
 
+// An acknowledgement is one of all requests before it (9.7.5.1.2): none may go out behind a SEND whose Receive was
+// flushed, because it would tell the peer that the SEND was received.
+TEST_CASE("completion: nothing behind a SEND that came to nothing is answered", "[rtl]") {
+  CompletionWorld w(seed(34));
+  w.create_eq(2, 17);
+  w.create_cq(9, 5, 2);
+  w.create_qp(9, 0x909, 9, 9);
+  w.post_receives(9, 2);
+  w.settle(20);
+  auto& r = w.recv.contexts[9];
+  const auto first = r.rq_done;
+  r.rq_head = static_cast<std::uint16_t>(r.rq_head + 1);
+  w.errors.push({9, 10, 0});
+  w.settle();
+  CHECK(r.state == raw(hw::QpState::kErr));
+  CHECK(take(w, 9, 0x909).receive.size() == 2);
+  w.rsps.items.clear();
+  rtl::RxDone d;
+  d.qp = 9;
+  d.qpn = 0x909;
+  d.ack_req = d.msg_last = 1;
+  const auto pass = [&](Action action, std::uint32_t psn) {
+    d.action = raw(action);
+    d.psn = psn;
+    w.dones.push(d);
+    w.settle();
+    const auto answers = w.rsps.items.size();
+    w.rsps.items.clear();
+    return answers;
+  };
+  CHECK(pass(Action::kExecuted, 0x100) == 1);  // it had been executed before
+  d.wqe_idx = first;
+  CHECK(pass(Action::kReceiveDone, 0x101) == 0);
+  CHECK(take(w, 9, 0x909).receive.empty());
+  CHECK(pass(Action::kExecuted, 0x102) == 0);
+  CHECK(pass(Action::kReadRequest, 0x103) == 0);
+  // A new life: nothing is left of it. A packet of the old one is none of the new one's, and ends nothing there.
+  w.reset_qp(9);
+  r.state = raw(hw::QpState::kReset);
+  CHECK(pass(Action::kReceiveDone, 0x104) == 0);
+  w.create_qp(9, 0x909, 9, 9);
+  CHECK(pass(Action::kExecuted, 0x105) == 1);
+}
+
 TEST_CASE("completion: a send queue with a memory operation under way is flushed when it is over", "[rtl]") {
   CompletionWorld w(seed(32));
   w.create_eq(2, 17);

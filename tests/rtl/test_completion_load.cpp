@@ -1,5 +1,7 @@
 #include "tests/rtl/completion_world.hpp"
 
+#include <algorithm>
+#include <numeric>
 #include <set>
 
 // rtl/completion/completion.sv under random load: a driver that sleeps until events, a network that acknowledges and
@@ -409,4 +411,369 @@ TEST_CASE("completion: cycles from a packet to its consequences", "[rtl]") {
   CHECK(each_receive <= 10);
   CHECK(each_write <= 4);
   CHECK(each_ack <= 10);
+}
+
+namespace {
+/// Rounds in which queue pairs fail of everything at once: one of each cause in the same few cycles, or all in a heap
+/// while CQs overrun, queues are long, and posts, events of queue pairs, of SRQs and of the port come in between.
+struct Storm {
+  enum class Fate { kNone, kMalformed, kPayload, kRequest, kResponse, kHost, kOverrun, kLongHost };
+  struct Life {
+    Fate fate = Fate::kNone;
+    std::uint32_t qpn = 0;
+    unsigned sends = 0, receives = 0, next_send = 0, next_receive = 0, drained = 0, established = 0;
+    std::uint16_t send_base = 0, recv_base = 0;
+    std::multiset<unsigned> events;
+    bool failed() const { return fate != Fate::kNone; }
+  };
+  static constexpr unsigned kBig[] = {10, 11}, kSmall[] = {20, 21};
+
+  explicit Storm(std::uint64_t s)
+      : w(s),
+        srq_events([this](bool v) { w.dut().srq_eqe_valid_i = v; }, [this] { return w.dut().srq_eqe_ready_o != 0; },
+                   [this](const rtl::EqeReq& e) { put(w.dut().srq_eqe_data_i, e); }, w.bench.rng),
+        device_events([this](bool v) { w.dut().device_eqe_valid_i = v; },
+                      [this] { return w.dut().device_eqe_ready_o != 0; },
+                      [this](const rtl::EqeReq& e) { put(w.dut().device_eqe_data_i, e); }, w.bench.rng) {
+    w.bench.add(srq_events);
+    w.bench.add(device_events);
+    for (unsigned i = 0; i < 2; ++i) w.create_eq(i, 5 + i);
+    for (const unsigned cqn : kBig) w.create_cq(cqn, 12, cqn % 2);
+  }
+  bool chance(double p) { return w.bench.chance(p); }
+  unsigned pick(unsigned low, unsigned high) { return static_cast<unsigned>(w.bench.uniform(low, high)); }
+  void tick() {
+    w.tick();
+    w.dut().drained_valid_i = w.dut().established_valid_i = 0;
+    if (w.bench.cycle % 64 == 0) poll();
+  }
+  void poll() {
+    for (const unsigned cqn : kBig) {
+      for (const auto& c : w.poll(cqn)) outcome(c);
+      if (w.cq_doorbells.items.size() < 2) w.ring_cq(cqn, 3);
+    }
+  }
+  void outcome(const hw::Cqe& c);
+  void begin(bool heap);
+  void launch(unsigned qp);
+  void notify();
+  void post_nothing();
+  void disturb();
+  void end();
+  void round(bool heap, bool held);
+
+  CompletionWorld w;
+  Source<rtl::EqeReq> srq_events, device_events;
+  std::array<Life, 256> lives;
+  std::array<unsigned, 256> srq_told{};
+  double drained_rate = 0.08, established_rate = 0.08;  // events of queue pairs, a cycle
+  unsigned serial = 0, port_events = 0, failures = 0, outcomes = 0;
+};
+
+void Storm::outcome(const hw::Cqe& c) {
+  auto& l = lives[c.qpn & 0xff];
+  REQUIRE(l.qpn == c.qpn);
+  REQUIRE(l.failed());
+  ++outcomes;
+  auto expected = raw(Status::kWrFlushErr);
+  if (c.is_receive) {
+    REQUIRE(c.wqe_index == static_cast<std::uint16_t>(l.recv_base + l.next_receive++));
+  } else {
+    REQUIRE(c.wqe_index == static_cast<std::uint16_t>(l.send_base + l.next_send));
+    if (l.next_send == 0 && l.fate == Fate::kMalformed) expected = raw(Status::kLocQpOpErr);
+    if (l.next_send == 0 && l.fate == Fate::kPayload) expected = raw(Status::kLocProtErr);
+    ++l.next_send;
+  }
+  REQUIRE(c.status == expected);
+}
+
+void Storm::begin(bool heap) {
+  ++serial;
+  w.events.clear();
+  w.unbinds.taken.clear();
+  srq_told.fill(0);
+  port_events = 0;
+  if (heap)
+    for (const unsigned cqn : kSmall) {
+      w.cq_memory.erase(w.cq_memory.lower_bound(w.kCqBase + w.kCqStep * cqn),
+                        w.cq_memory.lower_bound(w.kCqBase + w.kCqStep * (cqn + 1)));
+      w.create_cq(cqn, 1, 0);
+    }
+  for (unsigned qp = 0; qp < 256; ++qp) {
+    auto& l = lives[qp] = {};
+    l.fate = static_cast<Fate>(1 + qp % 5);
+    if (heap) l.fate = qp % 32 == 31 ? Fate::kLongHost : qp % 8 == 7 ? Fate::kNone : static_cast<Fate>(1 + qp % 6);
+    l.qpn = serial << 8 | qp;
+    const bool overrun = l.fate == Fate::kOverrun, many = l.fate == Fate::kLongHost;
+    w.create_qp(qp, l.qpn, kBig[qp / 8 % 2], overrun ? kSmall[qp / 16 % 2] : kBig[qp / 64 % 2], many ? 9 : 6);
+    auto& s = w.send.contexts[qp];
+    auto& r = w.recv.contexts[qp];
+    l.send_base = s.pi;
+    l.recv_base = r.rq_pi;
+    l.sends = many ? 200 : pick(1, 3);
+    l.receives = many ? 150 : pick(0, 3) + overrun;
+    if (l.fate == Fate::kPayload) w.sent(qp, hw::WqeOpcode::kWrite, false, 1);
+    s.pi = static_cast<std::uint16_t>(l.send_base + l.sends);
+    r.rq_pi = w.rq_posted[qp] = static_cast<std::uint16_t>(l.recv_base + l.receives);
+    r.rq_head = static_cast<std::uint16_t>(l.recv_base + (overrun ? 1 : 0));
+    if (l.fate == Fate::kMalformed) {
+      s.fault = 1;
+      s.fault_idx = s.exec_idx;
+    }
+  }
+}
+
+/// What ends the queue pair.
+void Storm::launch(unsigned qp) {
+  auto& l = lives[qp];
+  auto& s = w.send.contexts[qp];
+  rtl::RxDone d;
+  d.qp = static_cast<std::uint8_t>(qp);
+  d.qpn = l.qpn;
+  rtl::TxFault f;
+  f.qp = static_cast<std::uint8_t>(qp);
+  failures += l.failed();
+  switch (l.fate) {
+    case Fate::kMalformed: {
+      rtl::RetireCmd c;
+      c.qp = static_cast<std::uint8_t>(qp);
+      c.command = raw(rtl::RetireCommand::kFailWqe);
+      c.wqe_idx = l.send_base;
+      c.status = raw(Status::kLocQpOpErr);
+      w.retire_cmds.push(c);
+      break;
+    }
+    case Fate::kPayload:
+      f.psn = (s.next_psn - 1) & 0xffffff;
+      f.wqe_idx = l.send_base;
+      f.status = raw(rtl::XlateStatus::kBadRange);
+      w.tx_faults.push(f);
+      break;
+    case Fate::kRequest:
+      d.action = raw(Action::kNak);
+      d.syndrome = 0x61;
+      w.dones.push(d);
+      break;
+    case Fate::kResponse:
+      f.responder = 1;
+      f.status = raw(rtl::XlateStatus::kBadRange);
+      w.tx_faults.push(f);
+      break;
+    case Fate::kOverrun:
+      d.action = raw(Action::kReceiveDone);
+      d.target = raw(rtl::PlaceTarget::kReceive);
+      d.wqe_idx = l.recv_base;
+      w.dones.push(d);
+      break;
+    case Fate::kHost:
+    case Fate::kLongHost: w.errors.push({static_cast<std::uint8_t>(qp), 0, 1}); break;
+    case Fate::kNone: break;
+  }
+}
+
+/// Events of SRQs and of the port.
+void Storm::notify() {
+  const bool both = chance(0.01);
+  if ((both || chance(0.02)) && srq_events.idle()) {
+    rtl::EqeReq e{.eqn = 0, .event_type = raw(hw::EqeType::kSrqLimit), .number = pick(0, 255), .detail = 0};
+    if (srq_told[e.number]++ == 0) srq_events.push(e);
+  }
+  if ((both || chance(0.02)) && device_events.idle()) {
+    ++port_events;
+    device_events.push({.eqn = 1,
+                        .event_type = raw(chance(0.5) ? hw::EqeType::kPortError : hw::EqeType::kPortActive),
+                        .number = 1,
+                        .detail = 0});
+  }
+}
+
+/// A doorbell that says what is known already, for a queue pair that has failed: it asks for a flush all the same.
+void Storm::post_nothing() {
+  for (unsigned tries = 0; tries < 8; ++tries) {
+    const unsigned qp = pick(0, 255);
+    if (w.recv.contexts[qp].state == raw(hw::QpState::kErr)) return w.post_receives(qp, 0);
+  }
+}
+
+/// Events of queue pairs; posts to those that have failed.
+void Storm::disturb() {
+  // With the first packet of a life what waits of an earlier one is dropped (event_gate): so it is alone.
+  for (unsigned i = 0; i < 2; ++i) {
+    const unsigned qp = i == 0 ? pick(0, 255) : 7 + 8 * pick(0, 31);
+    auto& l = lives[qp];
+    auto& valid = l.failed() ? w.dut().drained_valid_i : w.dut().established_valid_i;
+    if (valid || !chance(i == 0 ? drained_rate : established_rate)) continue;
+    valid = 1;
+    ++(l.failed() ? l.drained : l.established);
+    (l.failed() ? w.dut().drained_qp_i : w.dut().established_qp_i) = static_cast<std::uint8_t>(qp);
+  }
+  const unsigned qp = chance(0.5) ? 31 + 32 * pick(0, 7) : pick(0, 255);
+  auto& l = lives[qp];
+  auto& s = w.send.contexts[qp];
+  if ((l.fate != Fate::kHost && l.fate != Fate::kLongHost) || !w.send.is_free(qp) || !w.recv.is_free(qp)) return;
+  if (s.state != raw(hw::QpState::kErr) || w.recv.contexts[qp].state != raw(hw::QpState::kErr)) return;
+  if (w.flushes.items.size() < 3 && static_cast<std::uint16_t>(s.pi - s.retire_idx) < 60 && l.sends < 300) {
+    s.pi = static_cast<std::uint16_t>(s.pi + 1);
+    ++l.sends;
+    w.flushes.push(qp);
+  }
+  if (w.rq_doorbells.items.size() < 2 && l.receives < 300 && l.receives - l.next_receive < 60) {
+    w.post_receives(qp, 1);
+    ++l.receives;
+  }
+}
+
+/// Each queue pair has ended once, as it had to; all that was posted is flushed, in order.
+void Storm::end() {
+  const auto idle = [&] {
+    return !w.dut().unbinding_o && w.unbinds.idle() && srq_events.idle() && device_events.idle() && w.send.idle() &&
+           w.recv.idle();
+  };
+  for (unsigned quiet = 0, i = 0; quiet < 200; ++quiet, ++i) {
+    REQUIRE(i < 60'000);
+    const auto before = w.cqes_done + w.eqes_done;
+    tick();
+    if (!idle() || before != w.cqes_done + w.eqes_done) quiet = 0;
+  }
+  w.settle();
+  poll();
+  w.settle();
+  unsigned ports = 0;
+  std::array<unsigned, 256> srqs{};
+  for (const auto& e : w.events) {
+    if (e.event_type == raw(hw::EqeType::kSrqLimit)) {
+      ++srqs[e.number];
+    } else if (e.event_type == raw(hw::EqeType::kPortError) || e.event_type == raw(hw::EqeType::kPortActive)) {
+      ++ports;
+    } else if (e.event_type != raw(hw::EqeType::kCompletion) && e.event_type != raw(hw::EqeType::kCqError)) {
+      auto& l = lives[e.number & 0xff];
+      REQUIRE(l.qpn == e.number);
+      l.events.insert(e.event_type);
+    }
+  }
+  REQUIRE(ports <= port_events);
+  REQUIRE((ports > 0) == (port_events > 0));
+  std::multiset<unsigned> unbound(w.unbinds.taken.begin(), w.unbinds.taken.end());
+  for (unsigned qp = 0; qp < 256; ++qp) {
+    INFO("queue pair " << qp);
+    const auto& l = lives[qp];
+    const auto& s = w.send.contexts[qp];
+    const auto& r = w.recv.contexts[qp];
+    REQUIRE(srqs[qp] == (srq_told[qp] > 0));
+    const bool quiet = l.fate == Fate::kHost || l.fate == Fate::kLongHost;
+    REQUIRE(unbound.count(qp) == (l.failed() && !quiet));
+    REQUIRE(s.state == raw(l.failed() ? hw::QpState::kErr : hw::QpState::kRts));
+    REQUIRE(r.state == s.state);
+    if (l.failed()) {
+      REQUIRE((s.retire_idx == s.pi && r.rq_done == r.rq_pi));
+      REQUIRE(l.next_send == l.sends);
+      if (l.fate != Fate::kOverrun) REQUIRE(l.next_receive == l.receives);
+    } else {
+      REQUIRE((s.retire_idx == l.send_base && r.rq_done == l.recv_base));
+    }
+    // What a completion tells, and what the host has asked for, needs no event (11.6.3.2).
+    REQUIRE(l.events.count(raw(hw::EqeType::kQpRequestError)) == (l.fate == Fate::kRequest));
+    REQUIRE(l.events.count(raw(hw::EqeType::kQpAccessError)) == (l.fate == Fate::kResponse));
+    REQUIRE(l.events.count(raw(hw::EqeType::kQpFatal)) == (l.fate == Fate::kOverrun));
+    const auto drained = l.events.count(raw(hw::EqeType::kSqDrained));
+    const auto established = l.events.count(raw(hw::EqeType::kCommEstablished));
+    REQUIRE((drained <= l.drained && (drained > 0) == (l.drained > 0)));
+    REQUIRE((established <= l.established && (established > 0) == (l.established > 0)));
+  }
+}
+
+/// `held`: nobody takes writes, finishes them, or takes messages, for a few hundred cycles each.
+void Storm::round(bool heap, bool held) {
+  begin(heap);
+  const auto hold = [&](unsigned step) {
+    w.queue_writes.rate = held && step % 1500 < 400 ? 0.01 : 1;
+    w.queue_writes.max_delay = held && step % 1500 >= 400 && step % 1500 < 800 ? 900 : 0;
+    w.msix.rate = held && step % 1500 >= 1000 && step % 1500 < 1400 ? 0 : 1;
+  };
+  // Packets that have come before the errors are still in the receive engine.
+  const auto inside = [&](unsigned count) {
+    w.dut().rx_entered_i = 16 * serial;
+    w.dut().rx_left_i = 16 * serial - count;
+  };
+  unsigned step = 0;
+  drained_rate = heap ? 0.01 : 0.08;
+  established_rate = heap ? 0.03 : 0.08;
+  if (heap) {
+    std::vector<unsigned> order(256);
+    std::iota(order.begin(), order.end(), 0u);
+    std::shuffle(order.begin(), order.end(), w.bench.rng);
+    const auto others =
+        std::partition(order.begin(), order.end(), [this](unsigned qp) { return lives[qp].fate == Fate::kOverrun; });
+    for (auto at = order.begin(); at != order.end(); ++at) {
+      launch(*at);
+      if (at < others) continue;  // CQs overrun with all that is on its way to them
+      for (unsigned n = pick(0, 24); n > 0; --n, ++step) {
+        hold(step);
+        inside(step < 2500 ? 4 : 0);
+        if (step < 2500 && w.flushes.idle() && chance(0.2)) w.flushes.push(pick(0, 255));
+        if (step < 2500 && w.rq_doorbells.items.size() < 2) post_nothing();
+        notify();
+        disturb();
+        tick();
+      }
+    }
+    for (unsigned n = 0; n < 3000; ++n, ++step) {
+      hold(step);
+      inside(0);
+      drained_rate = n < 1500 ? 0 : 0.06;
+      established_rate = n < 1500 ? 0.06 : 0;
+      notify();
+      disturb();
+      tick();
+    }
+  } else {
+    // In the same cycle where errors meet: retirement takes six cycles to it, a packet two. All causes, most of them
+    // at once and the rest later; or two, behind one that was alone and so has had its turn.
+    constexpr std::array<unsigned, 5> kEarlier{6, 6, 2, 0, 0};
+    const bool pairs = serial % 4 == 1;
+    const unsigned count = pairs ? 10 : 5;
+    for (unsigned first = 0; first + count <= 256; first += count) {
+      std::array<unsigned, 10> after{};
+      if (pairs) {
+        constexpr std::array<unsigned, 4> kCauses{0, 2, 3, 4};
+        const unsigned one = kCauses[pick(0, 3)], other = kCauses[pick(0, 3)];
+        for (unsigned k = 0, next = 0; k < 10; ++k) after[k] = (k % 5 == one ? 240 : 60 * (next++ % 4)) + 400 * (k / 5);
+        after[5 + one] = after[5 + other] = 330;
+        for (const unsigned k : {5 + one, 5 + other}) after[k] -= kEarlier[k % 5] + (chance(0.2) ? pick(0, 2) : 1);
+      } else {
+        for (unsigned k = 0; k < 5; ++k) {
+          after[k] = 8 - kEarlier[k] - (chance(0.3) ? pick(0, 2) : 1);
+          if (chance(0.4)) after[k] += 10 * pick(8, 12);
+        }
+      }
+      const unsigned length = pairs ? 720 : 160;
+      for (unsigned t = 0; t < length; ++t, ++step) {
+        for (unsigned k = 0; k < count; ++k)
+          if (after[k] == t) launch(first + k);
+        hold(step);
+        notify();
+        if (t + 20 > length) disturb();
+        tick();
+      }
+    }
+    if (pairs)
+      for (unsigned qp = 250; qp < 255; ++qp) launch(qp);
+    launch(255);
+  }
+  hold(1450);
+  w.queue_writes.max_delay = 0;
+  end();
+}
+}  // namespace
+
+TEST_CASE("completion: whatever fails at once, each queue pair ends once, and what is posted is flushed once",
+          "[rtl]") {
+  Storm storm(seed(9));
+  for (unsigned round = 0; round < 16; ++round) {
+    INFO("round " << round);
+    storm.round(round % 2 == 1, round % 4 >= 2);
+  }
+  std::printf("completion: %u failures at once, %u flushed\n", storm.failures, storm.outcomes);
+  CHECK(storm.failures > 3500);
+  CHECK(storm.outcomes > 20'000);
 }

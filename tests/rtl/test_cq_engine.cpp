@@ -1,5 +1,7 @@
 #include <Vcq_engine.h>
 
+#include <map>
+
 #include "tests/rtl/completion_models.hpp"
 
 // rtl/completion/cq_engine.sv: ring layout, order, the arm table (decisions 26 and 27), overrun, doorbell checks.
@@ -99,6 +101,18 @@ struct World {
     } while (true);
     dut().admin_rel_valid_i = 0;
     return now;
+  }
+  /// For an admin queue that takes its turns while all else goes on.
+  ContextClient<rtl::CqCtx>::Ports admin_ports() {
+    return {[this](bool v) { dut().admin_acq_valid_i = v; },
+            [this](bool v) { dut().admin_rel_valid_i = v; },
+            [this](bool v) { dut().admin_rel_write_i = v; },
+            [this](unsigned index) { dut().admin_acq_index_i = static_cast<std::uint8_t>(index); },
+            [this](const rtl::CqCtx& c) { put(dut().admin_rel_data_i, c); },
+            [this] { return dut().admin_acq_ready_o != 0; },
+            [this] { return dut().admin_ctx_valid_o != 0; },
+            [this] { return dut().admin_rel_ready_o != 0; },
+            [this] { return get<rtl::CqCtx>(dut().admin_ctx_data_o); }};
   }
   void create(unsigned cqn, Cq& cq, unsigned log_depth, std::uint64_t start = 0) {
     cq.pi = cq.ci = cq.notified = cq.solicited = start;
@@ -673,4 +687,158 @@ TEST_CASE("cq_engine: the expiry of a timer does not wait for the doorbells of o
   }
   REQUIRE(w.eqes.items.size() == 1);
   CHECK(w.eqes.items[0].number == 5);
+}
+
+TEST_CASE("cq_engine: entries, doorbells, expiries and the admin queue at the same time", "[rtl]") {
+  World w(seed(7));
+  auto& bench = w.bench;
+  constexpr unsigned kCqs = 4, kTotal = 6000;
+  const std::array<unsigned, kCqs> number{0, 9, 128, 255};
+  std::array<Cq, kCqs> cqs;
+  std::array<std::uint64_t, kCqs> written{};
+  std::array<unsigned, kCqs> arms{}, events{};
+  unsigned asked = 0, told = 0;  // events of queue pairs
+  for (unsigned i = 0; i < kCqs; ++i) {
+    w.create(number[i], cqs[i], 8, i == 2 ? (1ULL << 24) - 300 : 0);
+    written[i] = cqs[i].pi;
+  }
+  const auto at = [&](unsigned cqn) {
+    return static_cast<unsigned>(std::find(number.begin(), number.end(), cqn) - number.begin());
+  };
+  ContextClient<rtl::CqCtx> admin(w.admin_ports(), bench.rng);
+  bench.add(admin);
+  w.eqes.on_item = [&](const rtl::EqeReq& e) {
+    if (e.event_type == raw(hw::EqeType::kQpFatal)) {
+      REQUIRE(e.number == told++);
+      return;
+    }
+    const unsigned i = at(e.number);
+    REQUIRE(i < kCqs);
+    REQUIRE(e.event_type == raw(hw::EqeType::kCompletion));
+    REQUIRE(++events[i] <= arms[i]);
+  };
+  w.writes.on_item = [&](const rtl::DmaWr& x) {
+    const unsigned i = at(static_cast<unsigned>(x.addr / 0x100000 - 1));
+    REQUIRE(i < kCqs);
+    const auto cqe = written_as<hw::Cqe>(x);
+    REQUIRE(x.addr == cqs[i].ctx.base + written[i] % 256 * 64);
+    REQUIRE(cqe.byte_count == (written[i] & 0xffffffff));
+    REQUIRE(cqe.phase == !(written[i] / 256 % 2));
+    ++written[i];
+  };
+  for (unsigned step = 0; w.items.accepted < kTotal; ++step) {
+    REQUIRE(step < 200'000);
+    // Nobody takes events for a while now and then; entries end up waiting behind them.
+    w.rates(step % 900 < 600 ? 1 : 0.3, step % 700 < 450 ? 1 : 0.4);
+    if (step % 1100 < 150) w.eqes.rate = 0;
+    admin.rate = step % 500 < 300 ? 1.0 : 0.1;
+    const unsigned i = step % 2000 < 600 ? 0 : static_cast<unsigned>(bench.uniform(0, kCqs - 1));
+    Cq& cq = cqs[i];
+    if (w.items.idle() && cq.pi - cq.ci < 250) {
+      Item item;
+      item.req.cqn = static_cast<std::uint8_t>(number[i]);
+      item.event = bench.chance(0.3);
+      if (item.event) {
+        item.req.opcode = raw(hw::EqeType::kQpFatal);
+        item.req.qpn = asked++;
+      } else {
+        item.req.byte_count = static_cast<std::uint32_t>(cq.pi++);
+      }
+      w.items.push(item);
+    }
+    if (w.doorbells.idle()) {
+      cq.ci = written[i];
+      const bool arm = events[i] == arms[i] && bench.chance(0.7);
+      arms[i] += arm;
+      w.doorbells.push(ring(cq.ctx.uar, cq_doorbell(number[i], cq.ci, arm ? 3 : 0)));
+    }
+    if (admin.idle()) {
+      const unsigned period = bench.chance(0.3);
+      admin.push(number[i], [change = bench.chance(0.2), period](rtl::CqCtx& c) {
+        if (change) c.moderate_period = static_cast<std::uint16_t>(period);
+        return change;
+      });
+    }
+    w.tick();
+  }
+  w.rates(1, 1);
+  w.settle();
+  for (int i = 0; i < 1500; ++i) w.tick();  // the timers
+  unsigned all = 0;
+  for (unsigned i = 0; i < kCqs; ++i) {
+    rtl::CqCtx now;
+    admin.push(number[i], [&now](rtl::CqCtx& c) { return now = c, false; });
+    while (!admin.idle()) w.tick();
+    CHECK(written[i] == cqs[i].pi);
+    CHECK(now.pi == (cqs[i].pi & 0xffffff));
+    CHECK(now.ci == (cqs[i].ci & 0xffffff));
+    CHECK(events[i] + (now.arm == 3) == arms[i]);
+    if (now.arm == 3) CHECK(now.notified_pi == now.pi);
+    all += events[i];
+  }
+  CHECK(all > 500);
+  CHECK(told == asked);
+  CHECK(w.refused == 0);
+  CHECK(admin.turns > 1000);
+}
+
+TEST_CASE("cq_engine: CQs overrun while sweeps end and CQs that wait for theirs are made anew (decisions 55)",
+          "[rtl]") {
+  World w(seed(8));
+  constexpr unsigned kCqs = 40, kAnew = 10, kRounds = 12;
+  ContextClient<rtl::CqCtx> admin(w.admin_ports(), w.bench.rng);
+  w.bench.add(admin);
+  const auto create = [&](unsigned cqn) {  // with room for one entry
+    admin.push(cqn, [cqn](rtl::CqCtx& c) {
+      c = {.in_use = 1, .base = 0x100000ULL * (cqn + 1), .eqn = static_cast<std::uint8_t>(cqn % 31)};
+      return true;
+    });
+  };
+  const auto created = [&] { w.bench.run_until([&] { return admin.idle(); }, 2000, "admin queue"); };
+  for (unsigned round = 0; round < kRounds; ++round) {
+    for (unsigned i = 0; i < kCqs; ++i) create(i);
+    created();
+    w.probes.clear();
+    w.dead.clear();
+    w.eqes.items.clear();
+    const auto before = w.items.accepted;
+    for (unsigned i = 0; i < kCqs; ++i) {
+      for (const unsigned qpn : {100u, i}) {  // the second has no room
+        Item item;
+        item.req.cqn = static_cast<std::uint8_t>(i);
+        item.req.qpn = qpn;
+        w.items.push(item);
+      }
+      for (auto n = w.bench.uniform(0, 12); n > 0 && i > kAnew; --n) w.tick();
+      if (i != kAnew) continue;
+      // The first is being swept, those behind it wait: they are gone before their sweep begins.
+      w.bench.run_until([&] { return w.items.accepted - before >= 2 * kAnew; }, 1000, "entries");
+      for (unsigned k = 1; k < kAnew; ++k) create(k);
+    }
+    w.settle();
+    for (unsigned k = kAnew + 1; k < kCqs; ++k) create(k);
+    for (unsigned quiet = 0; quiet < 40; ++quiet) {
+      const auto seen = w.probes.size();
+      w.tick();
+      if (w.probes.size() != seen || !admin.idle()) quiet = 0;
+    }
+    // In order, each from queue pair 0 on; to the end of those that are still there.
+    std::map<unsigned, unsigned> swept;
+    unsigned last = 0;
+    for (const auto& [cqn, qp] : w.probes) {
+      REQUIRE(cqn >= last);
+      REQUIRE(swept[cqn]++ == qp);
+      last = cqn;
+    }
+    CHECK(swept[0] == 256);
+    CHECK(swept[kAnew] == 256);
+    for (unsigned k = 1; k < kAnew; ++k) CHECK(swept[k] == 0);
+    REQUIRE(w.dead.size() == kCqs);
+    REQUIRE(w.eqes.items.size() == kCqs);
+    for (unsigned i = 0; i < kCqs; ++i) {
+      REQUIRE(w.dead[i] == i);
+      REQUIRE(w.eqes.items[i].event_type == raw(hw::EqeType::kCqError));
+      REQUIRE((w.eqes.items[i].number == i && w.eqes.items[i].eqn == i % 31));
+    }
+  }
 }

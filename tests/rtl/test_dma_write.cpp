@@ -3,12 +3,12 @@
 #include "tests/support/dma_host.hpp"
 
 // rtl/pcie/dma_write.sv: every byte once, legal TLPs, a request never interleaved with another, done with its last
-// beat, full rate. Built with -GClients=3.
+// beat, full rate. Built with -GClients=6, as in the NIC.
 using namespace rnic;
 using namespace rnic::test;
 
 namespace {
-constexpr int kClients = 3;
+constexpr int kClients = 6;
 
 struct Request {
   std::uint64_t addr = 0;
@@ -156,9 +156,9 @@ TEST_CASE("dma_write: a line a cycle, clients in turn", "[rtl]") {
   }
   bench.run_until([&] { return clients.beats == 1; }, 10, "first beat");
   const auto start = bench.cycle;
-  bench.run_until([&] { return clients.idle(); }, 60 * 64 + 20, "end of all requests");
-  CHECK(bench.cycle - start == 60 * 64 - 1);
-  CHECK(clients.tlps == 60 * 16);
+  bench.run_until([&] { return clients.idle(); }, 20 * kClients * 64 + 20, "end of all requests");
+  CHECK(bench.cycle - start == 20 * kClients * 64 - 1);
+  CHECK(clients.tlps == 20 * kClients * 16);
   for (int i = 0; i < 100; ++i) {
     for (int c = 0; c < kClients; ++c) clients.ask(c, 0, 64);
   }

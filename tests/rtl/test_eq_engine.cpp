@@ -171,3 +171,129 @@ TEST_CASE("eq_engine: random events and doorbells follow the rules", "[rtl]") {
   CHECK(refused == expect_refused);
   CHECK(expect_refused > 50);
 }
+
+TEST_CASE("eq_engine: events, doorbells and the admin queue at the same time lose no entry", "[rtl]") {
+  constexpr unsigned kEqs = 4, kLogDepth = 5, kTotal = 4000;
+  Bench<Veq_engine> bench(seed(2));
+  auto& dut = *bench.dut;
+  RNIC_SOURCE(events, rtl::EqeReq, bench, eqe, 1.0);
+  RNIC_SOURCE(doorbells, rtl::Doorbell, bench, doorbell, 1.0);
+  Sink<Write> writes([&] { return dut.wr_valid_o != 0; }, [&](bool r) { dut.wr_ready_i = r; },
+                     [&] {
+                       return Write{get<rtl::DmaWr>(dut.wr_data_o), dut.wr_vector_o};
+                     },
+                     bench.rng);
+  ContextClient<rtl::EqCtx> admin(
+      {[&](bool v) { dut.admin_acq_valid_i = v; }, [&](bool v) { dut.admin_rel_valid_i = v; },
+       [&](bool v) { dut.admin_rel_write_i = v; },
+       [&](unsigned index) { dut.admin_acq_index_i = static_cast<std::uint8_t>(index); },
+       [&](const rtl::EqCtx& c) { put(dut.admin_rel_data_i, c); }, [&] { return dut.admin_acq_ready_o != 0; },
+       [&] { return dut.admin_ctx_valid_o != 0; }, [&] { return dut.admin_rel_ready_o != 0; },
+       [&] { return get<rtl::EqCtx>(dut.admin_ctx_data_o); }},
+      bench.rng);
+  bench.add(writes);
+  bench.add(admin);
+  unsigned refused = 0, lost = 0, moved = 0, renewed = 0;
+  std::array<std::uint32_t, 32> consumed{};
+  Monitor monitor([&] {
+    refused += dut.event_refused_o;
+    lost += dut.event_overrun_o;
+    moved += dut.ci_valid_o;
+    renewed += dut.ci_valid_o && dut.ci_renew_o;
+    if (dut.ci_valid_o) consumed[dut.ci_eqn_o] = dut.ci_index_o;
+  });
+  bench.add(monitor);
+  dut.wr_kept_i = 1;
+  bench.reset();
+  bench.run_until([&] { return dut.ready_o != 0; }, 100, "ready");
+
+  const std::array<unsigned, kEqs> number{0, 1, 17, 31};
+  std::array<Eq, kEqs> eqs;
+  for (unsigned i = 0; i < kEqs; ++i) {
+    eqs[i] = {.base = 0x7000000000ULL + 0x1000 * i, .log_depth = kLogDepth, .vector = 3 + 9 * i};
+    eqs[i].pi = eqs[i].ci = i == 2 ? (1ULL << 24) - 100 : 0;
+    admin.push(number[i], [eq = eqs[i]](rtl::EqCtx& c) {
+      c.in_use = 1;
+      c.base = eq.base;
+      c.log_depth = kLogDepth;
+      c.msix_vector = static_cast<std::uint8_t>(eq.vector);
+      c.pi = c.ci = static_cast<std::uint32_t>(eq.pi);
+      return true;
+    });
+  }
+  bench.run_until([&] { return admin.idle(); }, 200, "admin queue");
+  std::array<std::uint64_t, kEqs> first{}, rung{}, written{};
+  for (unsigned i = 0; i < kEqs; ++i) first[i] = rung[i] = written[i] = eqs[i].pi;
+  std::array<std::deque<rtl::EqeReq>, kEqs> asked;
+  unsigned rings = 0, looks = 0, made = 0;
+  writes.on_item = [&](const Write& x) {
+    const auto i = static_cast<unsigned>((x.wr.addr - eqs[0].base) / 0x1000);
+    REQUIRE(i < kEqs);
+    const auto& e = asked[i].front();
+    const auto eqe = written_as<hw::Eqe>(x.wr);
+    REQUIRE(x.wr.addr == eqs[i].base + written[i] % 32 * 64);
+    REQUIRE(x.vector == eqs[i].vector);
+    REQUIRE(eqe.phase == !(written[i] / 32 % 2));
+    REQUIRE((eqe.event_type == e.event_type && eqe.number == e.number && eqe.detail == e.detail));
+    asked[i].pop_front();
+    ++written[i];
+  };
+  for (unsigned step = 0; events.accepted < kTotal; ++step) {
+    REQUIRE(step < 200'000);
+    writes.rate = step % 1200 < 900 ? 1.0 : 0.3;
+    events.rate = doorbells.rate = step % 2000 < 1000 ? 1.0 : 0.2;
+    admin.rate = step % 700 < 400 ? 1.0 : 0.1;
+    // One EQ alone, or any.
+    const unsigned which = step % 3000 < 1500 ? 2 : static_cast<unsigned>(bench.uniform(0, kEqs - 1));
+    Eq& eq = eqs[which];
+    rung[which] += (consumed[number[which]] - rung[which]) & 0xffffff;  // given back for sure
+    if (events.idle() && eq.pi - rung[which] < eq.depth()) {
+      rtl::EqeReq e;
+      e.eqn = static_cast<std::uint8_t>(number[which]);
+      e.event_type = static_cast<std::uint8_t>(bench.uniform(1, 3));
+      e.number = static_cast<std::uint32_t>(bench.uniform(0, 0xffffff));
+      e.detail = static_cast<std::uint32_t>(bench.uniform(0, 0xffffffff));
+      events.push(e);
+      asked[which].push_back(e);
+      ++eq.pi;
+    }
+    if (doorbells.idle()) {
+      hw::EqDoorbell d;
+      d.eqn = number[which];
+      d.consumer_index = static_cast<std::uint32_t>(written[which] & 0xffffff);
+      eq.ci = written[which];
+      doorbells.push(ring(1, d));
+      ++rings;
+    }
+    if (admin.idle()) {
+      ++looks;
+      if (bench.chance(0.2)) {  // makes and destroys others meanwhile
+        ++made;
+        admin.push(5, [](rtl::EqCtx& c) { return c.in_use = !c.in_use, true; });
+      } else {
+        admin.push(number[which], [&eq](rtl::EqCtx& c) {
+          REQUIRE(((c.pi - c.ci) & 0xffffff) <= eq.depth());
+          return false;
+        });
+      }
+    }
+    bench.tick();
+  }
+  bench.run_until([&] { return events.idle() && doorbells.idle() && admin.idle(); }, 1000, "end");
+  bench.run(50);
+  for (unsigned i = 0; i < kEqs; ++i) {
+    REQUIRE(asked[i].empty());
+    rtl::EqCtx now;
+    admin.push(number[i], [&now](rtl::EqCtx& c) { return now = c, false; });
+    bench.run_until([&] { return admin.idle(); }, 100, "admin queue");
+    CHECK(now.pi == (eqs[i].pi & 0xffffff));
+    CHECK(now.ci == (eqs[i].ci & 0xffffff));
+    CHECK(consumed[number[i]] == now.ci);
+  }
+  CHECK(written[2] - first[2] > 1000);
+  CHECK(lost == 0);
+  CHECK(refused == 0);
+  CHECK(renewed == made + kEqs);
+  CHECK(moved == rings + renewed);
+  CHECK(looks > 1000);
+}

@@ -597,6 +597,36 @@ TEST_CASE("mem_op: of two searches for windows the second waits for the first, a
   CHECK(w.one(operation(MemOpCode::kDestroy, 5 << 8 | 0x11), kAdmin) == MemOpStatus::kOk);
 }
 
+TEST_CASE("mem_op: while all four clients ask without end each has its turn, searches too", "[rtl]") {
+  World w(seed());
+  w.rate = 1;
+  constexpr unsigned kQps = 10;
+  const auto mr = region();
+  w.set(5, mr);
+  for (std::uint32_t index = 100; index < 140; ++index) {
+    w.set(index * 97, entry(MptType::kWindow2, MptState::kInvalid));
+    REQUIRE(w.one(bind(MemOpCode::kBindWindow2, index * 97 << 8 | 9, 5, mr, index % kQps)) == MemOpStatus::kOk);
+  }
+  // Of every queue pair twice: the second finds nothing.
+  for (unsigned i = 0; i < 2 * kQps; ++i) w.todo[kFailed].push_back(operation(MemOpCode::kUnbindQp, 0, i / 2));
+  for (std::uint32_t c = 0; c < kFailed; ++c) w.set(7 + c, entry(MptType::kFastRegion, MptState::kInvalid));
+  w.refill = [&] {
+    for (unsigned c = 0; c < kFailed; ++c) {
+      if (w.todo[c].empty()) w.todo[c].push_back(operation(MemOpCode::kInvalidate, (7 + c) << 8));
+    }
+  };
+  w.order.clear();
+  w.bench.run_until([&] { return w.todo[kFailed].empty() && !w.busy[kFailed]; }, 100000, "end of the searches");
+  CHECK(w.table[5].bound == 0);
+  // Between two operations of one, each of the others has one at most.
+  std::array<unsigned, kClients> passed{};
+  for (const auto client : w.order) {
+    passed[client] = 0;
+    for (unsigned c = 0; c < kFailed; ++c) REQUIRE((c == client || ++passed[c] < kClients));
+  }
+  for (unsigned c = 0; c < kClients; ++c) CHECK(std::count(w.order.begin(), w.order.end(), c) >= 2 * kQps);
+}
+
 TEST_CASE("mem_op: random operations of three clients agree with the model", "[rtl]") {
   World w(seed());
   for (std::uint32_t n = 0; n < MemOpMaker::kEntries; ++n) w.set(MemOpMaker::index(n), w.maker.fresh(n));

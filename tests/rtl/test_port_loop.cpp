@@ -164,6 +164,25 @@ TEST_CASE("port_loop: a wire without a gap loses nothing, and holds up frames fo
   CHECK(w.looped == 3);
 }
 
+// Of 62 beats one waits behind the buffer of 128: it has room for 67, the most that a frame has.
+TEST_CASE("port_loop: the longest frame fills the buffer to its last word", "[rtl]") {
+  for (const int less : {0, 1}) {
+    World w(seed(7));
+    for (int i = 0; i < 20; ++i) w.arrive(4194);
+    w.send(kPortMac, 62 * 64);
+    w.bench.run_until([&] { return w.tx.idle(); }, 100, "the first");
+    w.bench.run(5);
+    // One word more, and the next waits until the wire lets what is here pass.
+    if (less) w.send(kPortMac, 60);
+    w.send(kPortMac, 67 * 64);
+    w.bench.run_until([&] { return w.wire.size() < 200; }, 10000, "most of the wire");
+    CHECK(w.tx.idle() == (less == 0));
+    CHECK(w.looped == 0);
+    w.drain();
+    CHECK(w.looped == 2u + static_cast<unsigned>(less));
+  }
+}
+
 TEST_CASE("port_loop: copies for groups are lost rather than that others wait", "[rtl]") {
   World w(seed(4));
   for (int i = 0; i < 40; ++i) w.arrive(4194);

@@ -46,7 +46,7 @@ struct World {
   /// Asks for half of a QP's counters while `events` gives the events of each cycle. The counts are those of a cycle
   /// between question and answer.
   std::array<std::uint32_t, kHalf> query(std::uint8_t qp, bool upper, bool clear, const std::function<Events()>& events,
-                                         int limit = 400) {
+                                         int limit = 1000) {
     auto& dut = *bench.dut;
     dut.query_valid_i = 1;
     dut.query_qp_i = qp;
@@ -150,4 +150,52 @@ TEST_CASE("qp_counters: the same counter in cycle after cycle, and all of one QP
   CHECK(world.query(9, false, true, none)[0] == 4);
   CHECK(world.query(9, false, false, none)[0] == 0);
   CHECK(world.query(9, true, false, none)[11] == 4);
+}
+
+TEST_CASE("qp_counters: every source tells as much as its queue takes, alone and all at once, and none is lost",
+          "[rtl]") {
+  World world(seed());
+  auto& bench = world.bench;
+  const auto none = [] { return World::Events{}; };
+  const std::array<std::uint8_t, 3> qps{0, 77, 255};
+  for (const auto qp : qps) {
+    for (const bool upper : {false, true}) world.query(qp, upper, true, none);
+  }
+  constexpr std::uint32_t kAll = (1u << hw::kQpCounters) - 1;
+  const auto any_qp = [&] { return qps[bench.uniform(0, 2)]; };
+  // Two are on their way out of the queue before the first is through.
+  constexpr unsigned kQueue = 17;
+  for (std::size_t s = 0; s < kSources; ++s) {
+    for (unsigned i = 0; i < kQueue + 2; ++i) {
+      World::Events events;
+      events[s] = {kAll, any_qp()};
+      world.cycle(events);
+    }
+    world.query(any_qp(), bench.chance(0.5), bench.chance(0.5), none, 1000);
+  }
+  for (int round = 0; round < 200; ++round) {
+    std::array<unsigned, kSources> left{};
+    for (auto& n : left) n = bench.chance(0.8) ? kQueue : 0;
+    const double wide = bench.chance(0.3) ? 0.5 : 0.0;
+    const auto burst = [&] {
+      World::Events events;
+      for (std::size_t s = 0; s < kSources; ++s) {
+        if (left[s] == 0 || bench.chance(0.1)) continue;
+        --left[s];
+        events[s].qp = any_qp();
+        events[s].mask = bench.chance(wide) ? static_cast<std::uint32_t>(bench.uniform(1, kAll))
+                                            : 1u << bench.uniform(0, hw::kQpCounters - 1);
+      }
+      return events;
+    };
+    for (auto first = bench.uniform(0, 30); first > 0; --first) world.cycle(burst());
+    world.query(any_qp(), bench.chance(0.5), bench.chance(0.3), burst, 2500);
+    world.query(any_qp(), bench.chance(0.5), false, none, 2500);  // all of them have left
+  }
+  for (const auto qp : qps) {
+    for (const bool upper : {false, true}) {
+      const auto counts = world.query(qp, upper, false, none);
+      for (std::size_t i = 0; i < kHalf; ++i) CHECK(counts[i] == world.expected[qp][upper * kHalf + i]);
+    }
+  }
 }

@@ -941,6 +941,43 @@ TEST_CASE("responder_output: qp_reset forgets a QP in the midst of its answers",
   rig.finish();
 }
 
+TEST_CASE("responder_output: what is asked for while a QP is being forgotten is forgotten, too", "[rtl]") {
+  Rig rig(seed(14));
+  rig.set_up(30);
+  for (int round = 0; round < 12; ++round) {
+    rig.set_up(31);
+    // An atomic that waits for memory holds up the reset. The commands that come meanwhile are taken.
+    rig.memory.hold = rig.bench.cycle + 1500;
+    rig.atomic(31);
+    rig.bench.run(100);
+    auto& dut = *rig.bench.dut;
+    dut.qp_reset_qp_i = 31;
+    dut.qp_reset_valid_i = 1;
+    rig.bench.run(rig.bench.uniform(0, 4));
+    rig.read(31, rig.random_length(31));
+    rig.executed(31, true, true);
+    rig.nak(31, static_cast<std::uint8_t>(AethSyndrome::kNakPsn));
+    rig.executed(30, true, true);
+    rig.bench.run_until([&] { return rig.commands.idle() && rig.monitors[30].settled(); }, 500, "commands taken");
+    rig.bench.run(100);
+    const auto sent = rig.desc_count;
+    rig.reset_qp(31);
+    CHECK(rig.bench.cycle >= rig.memory.hold);
+    rig.bench.run(200);
+    CHECK(rig.desc_count == sent);
+    // The next life begins as any other.
+    auto& monitor = rig.monitors[31];
+    monitor.given.clear();
+    monitor.msn = 0;
+    rig.change(31, [](rtl::RecvCtx& ctx) { ctx.rd_inflight = ctx.atomics_due = 0; });
+    rig.executed(31, true, true);
+    rig.read(31, 100);
+    rig.bench.run_until([&] { return rig.monitors[31].settled() && rig.monitors[31].given.empty(); }, 2000,
+                        "answers of the next life");
+  }
+  rig.finish();
+}
+
 TEST_CASE("responder_output: latency and rate", "[rtl]") {
   Rig rig(seed(8));
   for (int qp = 0; qp < 16; ++qp) rig.set_up(qp, [](rtl::RecvCtx& ctx) { ctx.mtu = 3; });

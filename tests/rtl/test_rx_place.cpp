@@ -48,7 +48,7 @@ struct Bed {
   /// The WQE of a message, in a slot of random size.
   void fetch(Message& m, std::uint8_t qp, std::uint32_t qpn) {
     const bool send = m.target == rtl::PlaceTarget::kResponse;
-    const std::size_t slot = (send ? 64u : 32u) << bench.uniform(0, send ? 3 : 4);
+    const std::size_t slot = wide ? 512 : (send ? 64u : 32u) << bench.uniform(0, send ? 3 : 4);
     const auto made = world.wqe(send, m.length, slot, m.wqe_idx, qpn, fault_rate);
     m.list = made.list;
     reads.push((bench.uniform(0, 1000) * 512 + qp * 0x100000ULL) / slot * slot, made.bytes, made.err);
@@ -189,6 +189,7 @@ struct Bed {
   std::map<std::pair<bool, std::uint8_t>, std::optional<Message>> active;
   std::deque<std::pair<rtl::RxDone, std::uint64_t>> expected;
   double fault_rate = 0;
+  bool wide = false;  ///< WQEs in the largest slots
   std::uint64_t submitted = 0;
 };
 }  // namespace
@@ -233,6 +234,34 @@ TEST_CASE("rx_place: all translations are handed back although nobody takes the 
     CHECK(bed.xlate.idle());
     bed.done.rate = 1;
     bed.settle(400'000);
+    for (const int qp : {0, 100, 200}) bed.clear(static_cast<std::uint8_t>(qp));
+  }
+}
+
+// Pieces, runs and packets wait until every queue is full: of the memory writes none is taken, or none is done.
+TEST_CASE("rx_place: while writes stand still nothing leaves and nothing is lost", "[rtl]") {
+  Bed bed(seed(8));
+  bed.wide = true;
+  bed.world.long_lists = 0.8;
+  for (int round = 0; round < 8; ++round) {
+    bed.fault_rate = round % 4 == 3 ? 0.02 : 0;
+    if (round % 2)
+      bed.writes.silent = true;
+    else
+      bed.writes.rate = 0;
+    bed.xlate.slow = round % 3 == 0;
+    for (int i = 0; i < 120; ++i) bed.step();
+    bed.bench.run(3000);
+    const auto left = bed.left.count, done = bed.writes.done_bytes, requests = bed.xlate.requests;
+    CHECK(!bed.expected.empty());
+    CHECK(!bed.xlate.idle());
+    bed.bench.run(500);
+    CHECK(bed.left.count == left);
+    CHECK(bed.writes.done_bytes == done);
+    CHECK(bed.xlate.requests == requests);
+    bed.writes.rate = 1;
+    bed.writes.silent = false;
+    bed.settle(200'000);
     for (const int qp : {0, 100, 200}) bed.clear(static_cast<std::uint8_t>(qp));
   }
 }

@@ -1643,3 +1643,234 @@ TEST_CASE(
     ++qp;
   }
 }
+
+TEST_CASE("send_queue: a queue that is woken at any time sends what it would have sent", "[rtl]") {
+  World world(seed(22));
+  world.stray_rate = 0.3;
+  const std::vector<int> qps = {3, 70, 71};
+  for (const int qp : qps) world.set_up(qp, [](rtl::SendCtx& ctx) { ctx.log_depth = 6; });
+  traffic(world, qps, 80, 0.5);
+  // The same around memory operations, behind which others wait.
+  for (int round = 0; round < 60; ++round) {
+    const int qp = qps[world.bench.uniform(0, qps.size() - 1)];
+    auto& queue = world.queues.at(qp);
+    const auto index = write_memory_wqe(world, qp, WqeOpcode::kLocalInvalidate, static_cast<std::uint32_t>(round));
+    world.failures.clear();
+    world.ring(qp);
+    world.bench.run_until([&] { return !world.failures.empty(); }, 5000, "end of the operation");
+    CHECK(world.failures[0].qp == qp);
+    CHECK(world.failures[0].command == static_cast<std::uint8_t>(rtl::RetireCommand::kAck));
+    REQUIRE(world.mem_ops.taken.size() == static_cast<std::size_t>(round + 1));
+    CHECK(world.mem_ops.taken.back().qp == qp);
+    CHECK(world.mem_ops.taken.back().key == static_cast<std::uint32_t>(round));
+    world.change(qp, [&](rtl::SendCtx& ctx) {
+      REQUIRE(ctx.exec_idx == static_cast<std::uint16_t>(index + 1));
+      ++ctx.retire_idx;
+      ++queue.retired;
+    });
+    REQUIRE(queue.inflight_seen.size() == 1);
+    queue.inflight_seen.clear();
+    if (world.bench.chance(0.5)) {
+      world.write_wqe(qp, inline_write(8));
+      world.ring(qp);
+    }
+    world.finish();
+    CHECK(world.failures.size() == 1);
+  }
+  for (const int qp : qps) CHECK(world.context(qp).exec_idx == world.queues.at(qp).pi);
+}
+
+TEST_CASE("send_queue: whatever asks for a flush at whatever time, there is one behind it", "[rtl]") {
+  constexpr int kQps = 6;
+  World world(seed(23));
+  for (int round = 0; round < 40; ++round) {
+    std::map<int, std::uint64_t> asked, flushed;
+    std::deque<int> rung;
+    world.mem_ops.open = false;
+    world.flush_rate = round % 2 ? 0.3 : 0.1;
+    for (int qp = 0; qp < kQps; ++qp) {
+      world.set_up(qp, [](rtl::SendCtx& ctx) { ctx.log_depth = 7; });
+      write_memory_wqe(world, qp, WqeOpcode::kLocalInvalidate, 5);
+      world.ring(qp);
+    }
+    world.bench.run(400);
+    for (int qp = 0; qp < kQps; ++qp) {
+      world.change(qp, [](rtl::SendCtx& ctx) {
+        REQUIRE(ctx.mem_busy == 1);
+        ctx.state = static_cast<std::uint8_t>(QpState::kErr);
+      });
+    }
+    world.context(0);
+    world.flushes.clear();
+    auto doorbells = world.count(Counter::kSendDoorbells);
+    std::size_t flushes = 0;
+    const auto open_at = world.bench.uniform(0, 150);
+    for (std::uint64_t cycle = 0; cycle < 800; ++cycle) {
+      if (cycle == open_at) world.mem_ops.open = true;
+      if (cycle < 250 && world.bench.chance(0.2)) {
+        const int qp = static_cast<int>(world.bench.uniform(0, kQps - 1));
+        if (world.queues.at(qp).free_slots() > 0) {
+          ++world.queues.at(qp).pi;
+          world.ring(qp);
+          rung.push_back(qp);
+        }
+      }
+      world.bench.tick();
+      for (; doorbells < world.count(Counter::kSendDoorbells); ++doorbells) {
+        asked[rung.front()] = cycle;
+        rung.pop_front();
+      }
+      for (; flushes < world.flushes.size(); ++flushes) flushed[world.flushes[flushes]] = cycle;
+    }
+    CHECK(rung.empty());
+    for (int qp = 0; qp < kQps; ++qp) {
+      CHECK(flushed.count(qp) == 1);  // the end of its memory operation asks for one at least
+      CHECK((asked.count(qp) == 0 || flushed[qp] >= asked[qp]));
+      CHECK(world.context(qp).mem_busy == 0);
+      world.queues.at(qp).inflight_seen.clear();
+    }
+    CHECK(world.desc_count == 0);
+    CHECK(world.failures.empty());
+  }
+}
+
+TEST_CASE("send_queue: what wakes a QP while it is being forgotten is forgotten, too", "[rtl]") {
+  World world(seed(24));
+  auto& dut = *world.bench.dut;
+  for (const bool failed : {false, true}) {
+    const int qp = failed ? 5 : 4;
+    world.queues.clear();
+    world.set_up(qp, [](rtl::SendCtx& ctx) { ctx.log_depth = 6; });
+    // A memory operation holds up the reset.
+    world.mem_ops.open = false;
+    write_memory_wqe(world, qp, WqeOpcode::kLocalInvalidate, 5);
+    world.ring(qp);
+    world.bench.run_until([&] { return dut.mem_op_valid_o != 0; }, 1000, "operation");
+    if (failed) world.change(qp, [](rtl::SendCtx& ctx) { ctx.state = static_cast<std::uint8_t>(QpState::kErr); });
+    world.context(qp);
+    world.stray_rate = 0.2;
+    dut.qp_reset_qp_i = static_cast<std::uint8_t>(qp);
+    dut.qp_reset_valid_i = 1;
+    world.bench.run(10);
+    for (int i = 0; i < 5; ++i) {
+      world.write_wqe(qp, inline_write(8));
+      world.ring(qp);
+      world.bench.run(world.bench.uniform(1, 30));
+    }
+    world.bench.run(100);
+    world.mem_ops.open = true;
+    world.bench.run_until([&] { return world.mem_ops.idle() && world.mem_ops.taken.size() == 1u + failed; }, 500,
+                          "end of the operation");
+    world.bench.run_until([&] { return dut.qp_reset_ready_o != 0; }, 500, "reset");
+    world.stray_rate = 0;
+    world.bench.tick();
+    dut.qp_reset_valid_i = 0;
+    world.bench.run(500);
+    CHECK(world.desc_count == 0);
+    CHECK(world.flushes.empty());
+    auto& queue = world.queues.at(qp);
+    queue.inflight_seen.clear();
+    if (failed) continue;
+    // What is in its context is not for this block to forget: it goes on from there when it is woken again.
+    CHECK(world.failures.size() == 1);
+    world.change(qp, [&](rtl::SendCtx& ctx) { ++ctx.retire_idx, ++queue.retired; });
+    world.ring(qp);
+    world.finish();
+    CHECK(world.desc_count == 5);
+    world.desc_count = 0;
+  }
+}
+
+// Nobody takes the commands that fail a WQE, and more and more come of each kind.
+TEST_CASE("send_queue: failures that have to wait are told once each, and others go on behind them", "[rtl]") {
+  World world(seed(25));
+  enum Kind { kUnreadable, kMalformed, kMemory };
+  for (int round = 0; round < 48; ++round) {
+    world.failures.clear();
+    world.bad_addresses.clear();
+    const bool many = round % 6 == 0;  // so many fetches that they have to wait, too
+    world.dma_latency_high = round % 3 ? 30 : 80;
+    const int per_kind = many ? 3 : 4, without = many ? -1 : round % 4;
+    std::map<int, std::pair<Kind, std::uint16_t>> bad;
+    std::vector<int> good;
+    const auto set = [](rtl::SendCtx& ctx) {
+      ctx.log_depth = 3;
+      ctx.log_stride = 6;
+    };
+    int qp = 0;
+    for (; qp < 3 * per_kind; ++qp) {
+      const auto kind = static_cast<Kind>(qp / per_kind);
+      if (kind == without) continue;
+      world.set_up(qp, set);
+      auto& queue = world.queues.at(qp);
+      const auto index = queue.pi;
+      const auto at = queue.setup.sq_base + std::uint64_t{queue.stride()} * (index % queue.depth());
+      if (kind == kMemory) {
+        write_memory_wqe(world, qp, WqeOpcode::kLocalInvalidate, 5);
+      } else {
+        world.write_wqe(qp, inline_write(8));
+        queue.expected.clear();
+        if (kind == kMalformed) world.memory[at] = 7;  // the opcode
+        if (kind == kUnreadable) world.bad_addresses.insert(at / 64);
+      }
+      bad[qp] = {kind, index};
+    }
+    for (; many && qp < 60; ++qp) {
+      world.set_up(qp, set);
+      world.write_wqe(qp, inline_write(8));
+      good.push_back(qp);
+    }
+    const auto sent = world.desc_count;
+    world.failure_rate = 0;
+    std::vector<int> order;
+    for (const auto& [number, what] : bad) order.push_back(number);
+    if (!many) std::shuffle(order.begin(), order.end(), world.bench.rng);
+    const auto ring = [&](auto from, auto to) {
+      for (; from != to; ++from) world.ring(*from);
+    };
+    if (round >= 20 && round % 4 == 3) {
+      // Two memory operations fill the output. Then a malformed or an unreadable WQE is offered, and behind it wait
+      // the other one and a third operation.
+      const auto first = round % 8 == 3 ? 4 : 0;
+      world.dma_latency_high = 30;
+      for (const int number : {8, 9}) world.ring(number);
+      world.bench.run(300);
+      world.mem_ops.open = false;
+      world.ring(10);
+      world.bench.run(200);
+      world.ring(first);
+      world.bench.run(first == 4 ? world.bench.uniform(12, 25) : 0);
+      world.ring(4 - first);
+      world.bench.run(200);
+      world.mem_ops.open = true;
+      order = {1, 5, 11, 2, 6, 3, 7};
+    }
+    ring(order.begin(), order.begin() + per_kind);
+    if (many) world.bench.run(150);
+    ring(good.begin(), good.end());
+    if (many) world.bench.run(600);
+    ring(order.begin() + per_kind, order.end());
+    world.bench.run(300);
+    CHECK(world.failures.empty());
+    CHECK(world.desc_count - sent < good.size() + 1);
+    world.failure_rate = round % 2 ? 1.0 : 0.4;
+    world.bench.run_until([&] { return world.failures.size() == bad.size(); }, 5000, "failures");
+    world.finish();
+    CHECK(world.desc_count - sent == good.size());
+    REQUIRE(world.failures.size() == bad.size());
+    for (const auto& command : world.failures) {
+      REQUIRE(bad.count(command.qp) == 1);
+      const auto [kind, index] = bad.at(command.qp);
+      bad.erase(command.qp);
+      if (kind == kMemory) {
+        CHECK(command.command == static_cast<std::uint8_t>(rtl::RetireCommand::kAck));
+        world.queues.at(command.qp).inflight_seen.clear();
+        continue;
+      }
+      CHECK(command.command == static_cast<std::uint8_t>(rtl::RetireCommand::kFailWqe));
+      CHECK(command.wqe_idx == index);
+      CHECK(command.status ==
+            static_cast<std::uint8_t>(kind == kUnreadable ? CqeStatus::kFatalErr : CqeStatus::kLocQpOpErr));
+    }
+  }
+}

@@ -1,6 +1,7 @@
 #include <Vsrq_engine.h>
 
 #include <map>
+#include <optional>
 
 #include "tests/rtl/completion_models.hpp"
 
@@ -261,4 +262,136 @@ TEST_CASE("srq_engine: random posting, taking and arming", "[rtl]") {
   }
   for (const auto& [number, count] : told) CHECK(count > 3);
   CHECK(w.refused == 0);
+}
+
+// 10.2.9.4: whoever takes, posts, arms or loses a WQE at the same time, of the same SRQ or another, loses no event.
+TEST_CASE("srq_engine: admin queue, receive engine, doorbells and events at the same time", "[rtl]") {
+  struct Model {
+    std::uint16_t pi = 0, head = 0;
+    unsigned armed = 0, limits = 0, errors = 0;
+    bool lost = false;
+  };
+  constexpr unsigned kSteps = 600;
+  const std::array<unsigned, 5> numbers{0, 1, 17, 128, 255};
+  const auto first_seed = seed(2);
+  unsigned limits = 0, errors = 0, taken = 0;
+  for (unsigned round = 0; round < 120; ++round) {
+    INFO("round " << round);
+    World w(first_seed + round);
+    auto& bench = w.bench;
+    auto& dut = w.dut();
+    std::map<unsigned, Model> model;
+    for (const unsigned srqn : numbers) {
+      const auto start = static_cast<std::uint16_t>(bench.uniform(0xfff0, 0xffff));
+      model[srqn] = {start, start};
+      w.create(srqn,
+               {.eqn = static_cast<std::uint8_t>(srqn % 32), .uar = 9, .log_depth = 5, .pi = start, .head = start});
+      bench.run(20);
+    }
+    const auto client = [&dut](unsigned i) {
+      const auto set = [i](CData& port, bool on) {
+        port = static_cast<CData>((port & ~(1u << i)) | unsigned{on} << i);
+      };
+      return ContextClient<rtl::SrqCtx>::Ports{
+          [&dut, set](bool v) { set(dut.acq_valid_i, v); },
+          [&dut, set](bool v) { set(dut.rel_valid_i, v); },
+          [&dut, set](bool v) { set(dut.rel_write_i, v); },
+          [&dut, i](unsigned index) {
+            dut.acq_index_i = static_cast<SData>((dut.acq_index_i & ~(0xffu << (8 * i))) | index << (8 * i));
+          },
+          [&dut, i](const rtl::SrqCtx& c) { put_slice(dut.rel_data_i, i, c); },
+          [&dut, i] { return (dut.acq_ready_o >> i & 1) != 0; },
+          [&dut, i] { return (dut.ctx_valid_o >> i & 1) != 0; },
+          [&dut, i] { return (dut.rel_ready_o >> i & 1) != 0; },
+          [&dut] { return get<rtl::SrqCtx>(dut.ctx_data_o); }};
+    };
+    ContextClient<rtl::SrqCtx> admin(client(0), bench.rng), receive(client(1), bench.rng);
+    admin.pause = 12;  // its next command comes many cycles later
+    bool hit = false;
+    std::optional<unsigned> tell;
+    receive.on_release = [&](unsigned srqn) {
+      if (hit) tell = srqn;
+      hit = false;
+    };
+    bench.add(admin);
+    bench.add(receive);
+    // Half of the rounds with one SRQ alone; in every fourth nobody takes events for a while.
+    for (unsigned step = 0; step < kSteps || !admin.idle() || !receive.idle() || !w.doorbells.idle(); ++step) {
+      REQUIRE(step < 20 * kSteps);
+      const bool busy = step < kSteps;
+      // All of them; hardly anybody but the admin queue; doorbells without a pause.
+      const double takes = round % 3 == 0 ? 0.5 : 0.03, posts = std::array{0.15, 0.003, 1.0}[round % 3];
+      w.eqes.rate = round % 4 == 3 && busy ? 0.02 : 0.5;
+      const unsigned srqn = numbers[round % 2 ? bench.uniform(0, numbers.size() - 1) : 0];
+      auto& m = model[srqn];
+      if (busy && w.doorbells.items.size() < 2 && bench.chance(posts)) {
+        const auto posted = static_cast<std::uint16_t>(m.pi - m.head);
+        m.pi = static_cast<std::uint16_t>(m.pi + bench.uniform(0, std::min(2u, 32u - posted)));
+        w.post(srqn, 9, m.pi);
+      }
+      if (busy && admin.idle() && bench.chance(0.3)) {
+        const auto limit = static_cast<std::uint16_t>(bench.uniform(1, 30));
+        admin.push(srqn, [&m, limit](rtl::SrqCtx& c) {
+          if (c.error || c.limit != 0) return false;
+          ++m.armed;
+          c.limit = limit;
+          return true;
+        });
+      }
+      if (busy && receive.idle() && bench.chance(takes)) {
+        receive.push(srqn, [&hit, &taken, &m](rtl::SrqCtx& c) {
+          if (c.error || c.head == c.pi) return false;
+          ++taken;
+          m.head = ++c.head;
+          hit = static_cast<std::uint16_t>(c.pi - c.head) < c.limit;
+          if (hit) c.limit_hit = 1;
+          return true;
+        });
+      }
+      dut.limit_valid_i = tell.has_value();
+      if (tell) dut.limit_srq_i = static_cast<CData>(*std::exchange(tell, {}));
+      // WQEs are lost towards the end, for then an SRQ gives no more; again and again, and told once.
+      dut.error_valid_i = busy && step + 100 > kSteps && bench.chance(0.2);
+      if (dut.error_valid_i) {
+        const unsigned which = numbers[bench.uniform(0, numbers.size() - 1)];
+        dut.error_srq_i = static_cast<CData>(which);
+        model[which].lost = true;
+      }
+      bench.tick();
+    }
+    dut.error_valid_i = 0;
+    dut.limit_valid_i = tell.has_value();
+    if (tell) dut.limit_srq_i = static_cast<CData>(*tell);
+    bench.tick();
+    dut.limit_valid_i = 0;
+    w.eqes.rate = 1;
+    bench.run(400);
+    for (const auto& e : w.eqes.items) {
+      const bool error = e.event_type == raw(hw::EqeType::kSrqError);
+      REQUIRE((error || e.event_type == raw(hw::EqeType::kSrqLimit)));
+      auto& m = model.at(e.number);
+      REQUIRE(e.eqn == e.number % 32);
+      REQUIRE(m.errors == 0);  // an SRQ in error has no more events
+      ++(error ? m.errors : m.limits);
+    }
+    for (const auto& [number, m] : model) {
+      INFO("SRQ " << number);
+      rtl::SrqCtx now;
+      admin.push(number, [&now](rtl::SrqCtx& c) { return now = c, false; });
+      while (!admin.idle()) bench.tick();
+      REQUIRE((now.pi == m.pi && now.head == m.head));
+      REQUIRE(now.error == m.lost);
+      REQUIRE(m.errors == m.lost);
+      if (!m.lost) {
+        REQUIRE(m.limits + (now.limit != 0) == m.armed);
+        if (now.limit != 0) REQUIRE(static_cast<std::uint16_t>(now.pi - now.head) >= now.limit);
+      }
+      limits += m.limits;
+      errors += m.errors;
+    }
+    REQUIRE(w.refused == 0);
+  }
+  CHECK(limits > 100);
+  CHECK(errors > 50);
+  CHECK(taken > 1000);
 }

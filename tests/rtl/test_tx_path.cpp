@@ -213,7 +213,7 @@ struct World : Agent {
     put(dut.path_rd_data_i, path_read ? paths[path_qp] : random_path());
     path_read = false;
 
-    dut.xlate_req_ready_i = xlate_queue.size() < 32 && bench.chance(xlate_rate);
+    dut.xlate_req_ready_i = xlate_queue.size() < xlate_room && bench.chance(xlate_rate);
     if (!xlate_offer && !xlate_queue.empty() && bench.cycle >= xlate_queue.front().due && bench.cycle >= xlate_next) {
       xlate_offer = true;
       xlate_next = bench.cycle + 4;
@@ -338,6 +338,7 @@ struct World : Agent {
   }
 
   void translate(const XlateReq& req) {
+    ++translated;
     REQUIRE_FALSE(to_translate.empty());
     auto& [piece, qp] = to_translate.front();
     REQUIRE(req.key == piece.key);
@@ -467,11 +468,12 @@ struct World : Agent {
                          [this](bool r) { bench.dut->left_ready_i = r; },
                          [this] { return get<TimerEvent>(bench.dut->left_data_o); }, bench.rng};
   double xlate_rate = 1, read_rate = 1;
+  std::size_t xlate_room = 32;  // translations under way at most
   std::uint64_t latency = 0, read_delay = 0;
 
   bool path_read = false, xlate_offer = false, read_offer = false, in_frame = false;
   std::uint8_t path_qp = 0;
-  std::uint64_t xlate_next = 0, reads_done = 0, retired = 0, sent = 0, expected_drops = 0;
+  std::uint64_t xlate_next = 0, translated = 0, reads_done = 0, retired = 0, sent = 0, expected_drops = 0;
   std::deque<Timed<XlateRsp>> xlate_queue;
   std::deque<Timed<DmaRdRsp>> read_queue;
   std::deque<std::pair<std::uint64_t, std::uint32_t>> reads_due;
@@ -875,6 +877,64 @@ TEST_CASE("tx_path: before a wire that stands still 32 KiB are fetched ahead, an
   w.wire.rate = 1;
   w.drain();
   CHECK(w.sent == packets);
+}
+
+// Memory that does not answer, and a translation that takes all it is asked: what is known of the parts under way has
+// an end, and no part is lost there.
+TEST_CASE("tx_path: of packets of many small parts 128 parts are under way at most", "[rtl]") {
+  constexpr std::uint64_t kHeld = 2000;
+  World w(seed(12));
+  w.xlate_room = 256;
+  for (int round = 0; round < 3; ++round) {
+    w.read_delay = kHeld;
+    const auto before = w.translated;
+    for (int i = 0; i < 20; ++i) {
+      Packet packet = small_write(w, static_cast<std::uint8_t>(w.bench.uniform(0, 255)));
+      packet.pieces.clear();
+      for (int part = 0; part < 16; ++part) {
+        // Now and then one of the WQE; each of the others lies in one page.
+        const auto length = static_cast<unsigned>(w.bench.uniform(1, 8));
+        packet.pieces.push_back(w.bench.chance(0.1) ? inline_piece(w, 0, length) : memory_piece(w, length, 0, false));
+        auto& piece = packet.pieces.back();
+        if (!piece.inline_data) piece.va = piece.va / 64 * 64;
+      }
+      packet.pieces.back().last = 1;
+      packet.desc.payload_length = 0;
+      for (const auto& piece : packet.pieces)
+        packet.desc.payload_length = static_cast<std::uint16_t>(packet.desc.payload_length + piece.length);
+      w.send(static_cast<int>(w.bench.uniform(0, 1)), packet);
+    }
+    w.bench.run(kHeld - 500);
+    CHECK(w.translated - before >= 90);
+    CHECK(w.translated - before <= 128);
+    w.read_delay = 0;
+    w.drain();
+  }
+  CHECK(w.sent == 60);
+}
+
+TEST_CASE("tx_path: of 257 requests that leave in a row each is reported, if nobody takes a report meanwhile",
+          "[rtl]") {
+  World w(seed(13));
+  for (int round = 1; round <= 2; ++round) {
+    w.lefts.rate = 0;
+    for (int i = 0; i < 257; ++i) {
+      Packet packet = small_write(w, static_cast<std::uint8_t>(w.bench.uniform(0, 255)));
+      packet.pieces.clear();
+      packet.desc.payload_length = 0;
+      packet.desc.opcode = static_cast<std::uint8_t>(rnic::hw::RcOpcode::kSendOnly);
+      packet.desc.ack_req = 1;
+      packet.desc.psn = packet.desc.last_psn = static_cast<std::uint32_t>(w.bench.uniform(0, 0xffffff));
+      packet.desc.ack_timeout = static_cast<std::uint8_t>(w.bench.uniform(0, 31));
+      w.send(0, packet);
+    }
+    w.bench.run_until([&] { return w.sent == static_cast<std::uint64_t>(257 * round); }, 5000, "frames");
+    w.bench.run(20);
+    CHECK(w.reports == static_cast<std::uint64_t>(257 * (round - 1)));
+    w.lefts.rate = round == 1 ? 1.0 : 0.25;
+    w.drain();
+    CHECK(w.reports == static_cast<std::uint64_t>(257 * round));
+  }
 }
 
 TEST_CASE("tx_path: latency of a small inline packet", "[rtl]") {

@@ -259,6 +259,46 @@ TEST_CASE("xlate: lines on chip do not wait for those that are on their way from
   CHECK(w.one(access(op.key, 0x5000, 1, Access::kLocalRead)) == S::kOk);
 }
 
+TEST_CASE(
+    "xlate: drains of an operation and of the admin queue that begin together take turns, each waits for what was "
+    "granted before it",
+    "[rtl]") {
+  World w(seed());
+  auto& b = w.bench;
+  const auto other = bindable(3);
+  w.write(kRegion, other);
+  w.write(kFast, allocated(MptType::kFastRegion));
+  // The operation drains some cycles after it was taken: the admin queue's drain begins before, with it and after it.
+  constexpr unsigned kMost = 30;
+  for (unsigned step = 0; step < 2 * kMost; ++step) {
+    auto op = operation(MemOpCode::kFastRegister, kFast << 8 | (2 + step));
+    op.log_page = 12;
+    op.page_count = 256;
+    op.va = 0x7'0000'0000;
+    op.length = 256ull << 12;
+    op.page_list = 2ull << 40;
+    op.local_write = 1;
+    REQUIRE(w.operate(op) == MemOpStatus::kOk);
+    w.retire_rate = 0;
+    for (unsigned i = 0; i < 6; ++i) {
+      w.to_ask[i & 1].push_back(access(op.key, op.va + b.uniform(0, op.length - 1), 1, Access::kLocalRead));
+      w.to_ask[i & 1].push_back(
+          access(kRegion << 8 | other.tag, other.va + b.uniform(0, other.length - 1), 1, Access::kLocalRead));
+    }
+    b.run(b.uniform(20, 300));
+    w.retire_rate = 0.1;
+    b.dut->mem_op_rsp_ready_i = 0;
+    w.begin(0, operation(MemOpCode::kInvalidate, op.key));
+    b.run(step < kMost ? step : 2 * kMost - 1 - step);
+    w.drain();
+    b.dut->mem_op_rsp_ready_i = 15;
+    REQUIRE(w.end(0) == MemOpStatus::kOk);
+    w.retire_rate = 1;
+    w.finish();
+    CHECK(w.one(access(op.key, op.va, 1, Access::kLocalRead)) == S::kBadState);
+  }
+}
+
 TEST_CASE("xlate: an invalidation waits for what is under way under its key, and nobody waits for the invalidation",
           "[rtl]") {
   World w(seed());
