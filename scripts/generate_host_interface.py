@@ -209,6 +209,30 @@ def cpp_streams(tables):
     return "\n".join(out + ["}  // namespace rnic::rtl", ""])
 
 
+def admin_bodies(tables):
+    """Of each admin command: its name, its number, and the layout of its body, or None."""
+    layouts = {layout.name: layout for layout in tables.layouts}
+    opcodes = next(e for e in tables.enums if e["name"] == "AdminOpcode")
+    for name, value, _ in opcodes["values"]:
+        yield name, value, layouts.get("admin_multicast" if name.endswith("Multicast") else "admin_" + snake(name))
+
+
+def cpp_admin_bodies(tables):
+    """For who makes commands of names and numbers."""
+    out = cpp_head("rnic::hw", ["#include <array>", "#include <cstdint>", "#include <span>", "#include <string_view>"])
+    out += ["/// A field of the body of an admin command, from its lowest bit on.", "struct AdminField {", "  std::string_view name;",
+            "  std::uint16_t bit{}, width{};", "};", "/// An admin command and the fields of its body, those that are reserved left out.", "struct AdminBody {",
+            "  std::string_view name;", "  std::uint8_t opcode{};", "  std::span<const AdminField> fields;", "};", ""]
+    rows = []
+    for name, value, layout in admin_bodies(tables):
+        fields = [field for field in layout.fields if not field[0].startswith("reserved")] if layout else []
+        if fields:
+            out += [f"inline constexpr std::array<AdminField, {len(fields)}> k{name}Fields = {{{{", *(f'    {{"{field[0]}", {field[3]}, {field[1]}}},' for field in fields), "}};"]
+        rows.append(f'    {{"{name}", {value:#04x}, {f"k{name}Fields" if fields else "{}"}}},')
+    out += ["", f"inline constexpr std::array<AdminBody, {len(rows)}> kAdminBodies = {{{{", *rows, "}};"]
+    return "\n".join(out + ["}  // namespace rnic::hw", ""])
+
+
 def probed(tables):
     """Every field of every host-visible layout, in a fixed order."""
     return [(layout, field) for layout in tables.layouts for field in layout.fields]
@@ -318,6 +342,7 @@ def main():
         "driver/generated/host_interface.hpp": cpp_host(host),
         "driver/linux/rnic_hw.h": c_header(host),
         "driver/linux/rnic_counters.h": c_counters(host),
+        "testbench/generated/admin_bodies.hpp": cpp_admin_bodies(host),
         "testbench/generated/rtl_streams.hpp": cpp_streams(streams),
         "tests/generated/host_interface_probe.sv": sv_probe(host),
         "tests/generated/host_interface_probe.hpp": cpp_probe(host, "hw", "driver/generated/host_interface.hpp", ""),

@@ -84,7 +84,7 @@ def find_reach(mutants, jobs):
 def layers(program, mutant, reach, blocks, limits):
     """What each layer says of a mutant. `blocks`: those that each folder of vectors is about."""
     name, block, wire = mutant["name"], pathlib.Path(mutant["file"]).stem, ""
-    vectors = [path for path in vectors_of_nic() if name in reach[path]]
+    vectors = [path for path, reached in reach.items() if path.endswith(".json") and name in reached]
     # Those that are about its block first, then those that reach the fewest: they are about little else.
     vectors.sort(key=lambda path: (block not in blocks.get(path.split("/")[0], []), len(reach[path])))
     result = {"text": text_of(mutant), "reached": len(vectors), "vectors": "", "compare": "", "soak": ""}

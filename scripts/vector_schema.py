@@ -6,8 +6,8 @@ usage: vector_schema.py              writes the schema
        vector_schema.py FILE...      holds these files against it
 
 The schema says what may stand in a file (docs/vectors.md). What refers to something else in it (names of regions, numbers of queue pairs) is the
-reader's to check (testbench/verify); tests/tools/check_vector_schema.py holds that the two refuse the same. The names of counters come from
-rtl/host_interface/counters.toml.
+reader's to check (testbench/verify); tests/tools/check_vector_schema.py holds that the two refuse the same. The names of counters and those of admin
+commands come from rtl/host_interface.
 """
 import argparse
 import json
@@ -16,6 +16,7 @@ import re
 import sys
 import tomllib
 
+import generate_host_interface
 from generated import ROOT, bring_up_to_date
 
 SCHEMA = "docs/vectors.schema.json"
@@ -65,6 +66,9 @@ PARTS = ["ethernet", "ip", "udp", "bth", "extended", "payload"]
 HEADER_FIELDS = """opcode solicited ack_req pkey dest_qpn psn payload_length va rkey dma_length swap_add compare immediate syndrome msn qkey source_qpn
   ipv6 vlan vlan_tci""".split()
 
+HOST = generate_host_interface.Tables([ROOT / f"rtl/host_interface/{name}.toml" for name in generate_host_interface.HOST_TABLES])
+ADMIN_STATUSES = [name for name, _, _ in next(e for e in HOST.enums if e["name"] == "AdminStatus")["values"]]
+
 NAME = {"type": "string", "minLength": 1}
 BOOLEAN = {"type": "boolean"}
 OFFSET = {"type": "integer", "minimum": -2**63, "maximum": 2**63 - 1}
@@ -79,6 +83,13 @@ def number(bits, least=0, most=None):
 U8, U16, U32, U64 = (number(bits) for bits in (8, 16, 32, 64))
 QP = number(0, 1, 8)
 VLAN, PRIORITY = number(12, 0, 0xFFE), number(3)
+
+
+def raw_number(bits):
+    """A number in an admin command, or whose it is."""
+    of = [thing({"of": {"const": "queue_pair"}}, {"qp": QP, "xor": U32}), thing({"of": {"const": "region"}, "name": NAME}, {"xor": U32}),
+          thing({"of": one_of(["initiator_queue", "receive_queue", "shared_queue"])}, {"xor": U32})]
+    return {"anyOf": [number(bits), *of, thing({"free": one_of(["queue_pair", "queue", "shared_queue", "event_queue", "key"])})]}
 
 
 def one_of(names):
@@ -277,6 +288,10 @@ def steps():
                                                           ({"const": "local_address"}, address, BOOLEAN),
                                                           ({"const": "peer_address"}, address, {"const": False}))],
     }
+    known["admin"] = [({"opcode": {"const": name}, "number": raw_number(32), "status": one_of(ADMIN_STATUSES)},
+                       {"fields": thing({}, {field[0]: raw_number(min(field[1], 64)) for field in layout.fields if not field[0].startswith("reserved")})} if layout else
+                       {"fields": thing({})}) for name, _, layout in generate_host_interface.admin_bodies(HOST)]
+    known["spoil_wqe"] = ({"set": listed(thing({"byte": number(9, 0, 511), "value": U8}), 1)}, qp)
     known["send"] = (*known["send"], {"not": {"required": ["immediate", "invalidate"]}})
     return known
 

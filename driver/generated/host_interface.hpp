@@ -242,7 +242,7 @@ enum class AdminStatus : std::uint8_t {
   kSuccess = 0,
   kBadOpcode = 1,  ///< Unknown command
   kBadParameter = 2,  ///< A field is out of range or misaligned
-  kBadNumber = 3,  ///< No such object
+  kBadNumber = 3,  ///< No such object, or a number that none of its kind can have
   kExists = 4,  ///< The number is taken
   kBadState = 5,  ///< Transition or attribute not legal in this state (InfiniBand specification 10.3.1, 11.2.5.2)
   kInUse = 6,  ///< Other objects refer to it

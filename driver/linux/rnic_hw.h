@@ -425,7 +425,7 @@ enum rnic_admin_status {
 	RNIC_ADMIN_STATUS_BAD_OPCODE = 0x1,
 	/* A field is out of range or misaligned */
 	RNIC_ADMIN_STATUS_BAD_PARAMETER = 0x2,
-	/* No such object */
+	/* No such object, or a number that none of its kind can have */
 	RNIC_ADMIN_STATUS_BAD_NUMBER = 0x3,
 	/* The number is taken */
 	RNIC_ADMIN_STATUS_EXISTS = 0x4,

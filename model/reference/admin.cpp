@@ -250,8 +250,8 @@ AdminStatus Admin::create_eq(std::uint32_t number, const Bytes& body) {
   eq.base = little(body, 0, 8);
   eq.log_depth = body[8];
   eq.vector = body[9];
-  if (number >= kEqs || eq.base % 4096 != 0 || eq.log_depth > kMaxLogEq || eq.vector >= kVectors)
-    return AdminStatus::BadParameter;
+  if (number >= kEqs) return AdminStatus::BadNumber;
+  if (eq.base % 4096 != 0 || eq.log_depth > kMaxLogEq || eq.vector >= kVectors) return AdminStatus::BadParameter;
   return nic_.queues.eqs.emplace(number, eq).second ? AdminStatus::Success : AdminStatus::Exists;
 }
 
@@ -262,8 +262,8 @@ AdminStatus Admin::create_cq(std::uint32_t number, const Bytes& body) {
   cq.log_depth = body[8];
   cq.eqn = body[9];
   cq.uar = body[10];
-  if (number > kMask24 || cq.base % 4096 != 0 || cq.log_depth > kMaxLogCq || cq.uar == 0 || cq.uar >= kUars ||
-      cq.eqn >= kEqs)
+  if (number > kMask24) return AdminStatus::BadNumber;
+  if (cq.base % 4096 != 0 || cq.log_depth > kMaxLogCq || cq.uar == 0 || cq.uar >= kUars)
     return AdminStatus::BadParameter;
   if (nic_.queues.eqs.count(cq.eqn) == 0) return AdminStatus::BadNumber;
   return nic_.queues.cqs.emplace(number % kCqs, cq).second ? AdminStatus::Success : AdminStatus::Exists;
@@ -300,8 +300,9 @@ AdminStatus Admin::create_srq(std::uint32_t number, const Bytes& body) {
   srq.eqn = body[13];
   srq.uar = body[14];
   srq.limit = static_cast<std::uint16_t>(little(body, 16, 2));
-  if (number > kMask24 || srq.base % 4096 != 0 || srq.log_depth > kMaxLogSrq || srq.log_stride < 5 ||
-      srq.log_stride > 9 || srq.uar == 0 || srq.uar >= kUars || srq.eqn >= kEqs)
+  if (number > kMask24) return AdminStatus::BadNumber;
+  if (srq.base % 4096 != 0 || srq.log_depth > kMaxLogSrq || srq.log_stride < 5 || srq.log_stride > 9 || srq.uar == 0 ||
+      srq.uar >= kUars)
     return AdminStatus::BadParameter;
   if (nic_.queues.eqs.count(srq.eqn) == 0) return AdminStatus::BadNumber;
   const auto [it, is_new] = nic_.queues.srqs.emplace(number % kSrqs, srq);

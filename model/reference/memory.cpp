@@ -210,7 +210,7 @@ MemOp Memory::fast_register(const FastRequest& request) {
 }
 
 AdminStatus Memory::create(std::uint32_t number, Key entry) {
-  if (index_of(number) >= kKeys) return AdminStatus::BadParameter;
+  if (index_of(number) >= kKeys) return AdminStatus::BadNumber;
   entry.tag = tag_of(number);
   return keys_.emplace(index_of(number), std::move(entry)).second ? AdminStatus::Success : AdminStatus::Exists;
 }

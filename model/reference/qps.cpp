@@ -65,6 +65,8 @@ std::optional<std::uint16_t> tag_of(const Bytes& body) { return requested_tag(li
 bool in_range(QpType type, std::uint32_t mask, const Bytes& body) {
   const bool tagged = (mask & attr::Av) != 0 && type != QpType::Ud && tag_of(body);
   if (tagged && (*tag_of(body) & kReservedVid) == kReservedVid) return false;
+  const bool ipv4 = (mask & attr::Av) != 0 && type != QpType::Ud && (body[7] & 4) == 0;
+  if (ipv4 && !(is_ipv4(address_at(body, 40)) && is_ipv4(address_at(body, 56)))) return false;
   if ((mask & attr::PathMtu) != 0 && (body[1] < 1 || body[1] > 5)) return false;
   if ((mask & attr::MaxDestRdAtomic) != 0 && body[2] > kMaxReads) return false;
   if ((mask & attr::MaxRdAtomic) != 0 && body[3] > kMaxReads) return false;
@@ -140,8 +142,9 @@ AdminStatus Qps::create(std::uint32_t number, const Bytes& body) {
   qp->use_srq = (body[43] & 1) != 0;
   const bool known_type = body[39] <= 3, raw = qp->type == QpType::RawPacket;
   const bool general_service = number == 1;
-  if (!known_type || number % kQps == 0 || number > kMask24 || number == kMulticastQpn ||
-      (number % kQps == 1 && !general_service) || (general_service && (qp->type != QpType::Ud || qp->uar != 1)))
+  if (number > kMask24) return AdminStatus::BadNumber;
+  if (!known_type || number == 0 || number == kMulticastQpn ||
+      (general_service && (qp->type != QpType::Ud || qp->uar != 1)))
     return AdminStatus::BadParameter;
   const bool own_queue = !qp->use_srq;
   if (qp->uar == 0 || qp->uar >= kUars || qp->sq_base % 4096 != 0 || qp->retired_address % 8 != 0 ||
@@ -305,13 +308,15 @@ void Qps::established(Qp& qp) {
   event(qp, Event::CommEstablished);
 }
 
-void Qps::cq_failed(std::uint32_t cqn) {
-  for (const auto& [index, qp] : qps_) {
-    if (qp->send_cqn != cqn && qp->receive_cqn != cqn) continue;
-    if (qp->state == QpState::Err || qp->state == QpState::Reset) continue;
-    event(*qp, Event::QpFatal, static_cast<std::uint32_t>(Status::FatalErr));
-    fail(*qp);
-  }
+void Qps::cq_failed(std::uint32_t cqn, std::uint32_t first) {
+  const auto end = [this](Qp& qp) {
+    if (qp.state == QpState::Err || qp.state == QpState::Reset) return;
+    event(qp, Event::QpFatal, static_cast<std::uint32_t>(Status::FatalErr));
+    fail(qp);
+  };
+  if (const QpPtr qp = find(first)) end(*qp);
+  for (const auto& [index, qp] : qps_)
+    if (qp->send_cqn == cqn || qp->receive_cqn == cqn) end(*qp);
 }
 
 bool Qps::send_doorbell(std::uint32_t number, std::uint16_t producer, std::uint8_t uar) {

@@ -28,7 +28,8 @@ class Qps {
   void event(Qp& qp, Event event, std::uint32_t detail = 0);
   /// The first packet in RTR (11.6.3.1).
   void established(Qp& qp);
-  void cq_failed(std::uint32_t cqn);
+  /// Ends the queue pairs of a completion queue, the one whose entry was lost first (decisions 55).
+  void cq_failed(std::uint32_t cqn, std::uint32_t first);
 
   bool send_doorbell(std::uint32_t number, std::uint16_t producer, std::uint8_t uar);
   bool receive_doorbell(std::uint32_t number, std::uint16_t producer, std::uint8_t uar);

@@ -59,7 +59,7 @@ void Queues::complete(std::uint32_t cqn, const Completion& completion) {
     cq->overrun = true;
     nic_.count(Count::CqOverruns);
     fire(*cq, Event::CqError);
-    nic_.qps.cq_failed(cqn);
+    nic_.qps.cq_failed(cqn, completion.qpn);
     return;
   }
   const std::uint32_t position = between(cq->origin, cq->producer), depth = 1u << cq->log_depth;

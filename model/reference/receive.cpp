@@ -17,7 +17,7 @@ Task<Responder::Taken> Responder::take_receive(QpPtr qp, bool has_bytes) {
     if (srq == nullptr || srq->error) {
       nic_.count(*qp, Count::RxSrqErrors, QpCount::SrqErrors);
       if (qp->type == QpType::Rc) {
-        refuse(*qp, aeth::NakRemoteOperational, Status::LocQpOpErr);
+        refuse(*qp, aeth::NakRemoteOperational, Status::RemOpErr);
       } else {
         nic_.qps.event(*qp, Event::QpFatal, static_cast<std::uint32_t>(Status::LocQpOpErr));
         nic_.qps.fail(*qp);

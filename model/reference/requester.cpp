@@ -139,10 +139,10 @@ Task<Done> Requester::begin(QpPtr qp) {
   Request request;
   SendWqe& wqe = request.wqe;
   bool good = wqe.decode(qp->fetched.at(qp->sq_next), qp->type, qp->sq_next, qp->number);
-  if (!good) nic_.count(Count::WqeErrors);
   good = good && (wqe.opcode != wqe::FastRegister || qp->fast_register);
   // Waiting for a Read to be allowed would never end.
   good = good && (!(wqe.is_read() || wqe.is_atomic()) || qp->a.max_rd_atomic != 0);
+  if (!good) nic_.count(Count::WqeErrors);
   wqe.index = qp->sq_next;
   qp->fetched.erase(qp->sq_next);
   ++qp->sq_next;

@@ -209,7 +209,7 @@ package rnic_pkg;
   localparam logic [7:0] AdminStatusSuccess = 8'd0;
   localparam logic [7:0] AdminStatusBadOpcode = 8'd1;  // Unknown command
   localparam logic [7:0] AdminStatusBadParameter = 8'd2;  // A field is out of range or misaligned
-  localparam logic [7:0] AdminStatusBadNumber = 8'd3;  // No such object
+  localparam logic [7:0] AdminStatusBadNumber = 8'd3;  // No such object, or a number that none of its kind can have
   localparam logic [7:0] AdminStatusExists = 8'd4;  // The number is taken
   localparam logic [7:0] AdminStatusBadState = 8'd5;  // Transition or attribute not legal in this state (InfiniBand specification 10.3.1, 11.2.5.2)
   localparam logic [7:0] AdminStatusInUse = 8'd6;  // Other objects refer to it

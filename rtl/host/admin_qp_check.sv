@@ -51,8 +51,9 @@ module admin_qp_check (
   // The general service interface belongs to the kernel driver (InfiniBand specification 10.2.4.1).
   assign general  = command_i.number != 32'd1 || (create.uar == rnic_pkg::KernelUar[7:0] &&
       create.qp_type == {6'd0, rnic_pkg::QpTypeUd});
-  // A multicast datagram has that QPN (10.5.2).
-  assign qpn_ok   = command_i.number != rnic_pkg::MulticastQpn;
+  // A multicast datagram has that QPN (10.5.2); QPN 0 is that of subnet management, which RoCE has
+  // not (annex A16).
+  assign qpn_ok   = command_i.number != rnic_pkg::MulticastQpn && command_i.number != '0;
   assign create_status_o = (qpn_ok && aligned && sizes_ok && uar_ok && type_ok && srq_ok && general)
       ? rnic_pkg::AdminStatusSuccess : rnic_pkg::AdminStatusBadParameter;
 

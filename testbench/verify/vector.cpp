@@ -126,6 +126,8 @@ void check_regions(const Vector& vector, const Reader& from) {
     if (step.kind == StepKind::kEndRegistration) check(step, step.fast_region);
     if (step.kind == StepKind::kBind || step.kind == StepKind::kInvalidate) windows.insert(step.window);
     check_window(step, step.window);
+    check(step, step.command.number.name);
+    for (const auto& [key, number] : step.command.fields) check(step, number.name);
     for (const auto& result : step.results) check_either(step, result.invalidated);
     check_either(step, step.invalidate);
     if (step.kind == StepKind::kMemory || step.kind == StepKind::kStore || step.kind == StepKind::kDeregister ||

@@ -269,6 +269,8 @@ enum class StepKind : std::uint8_t {
   kDisconnect,
   kNotifyDisconnect,
   kQueryConnection,
+  kAdmin,
+  kSpoilWqe,
 };
 
 /// Steps about connectors and listeners.
@@ -299,6 +301,25 @@ enum class VectorObject : std::uint8_t {
   kWindow,
   kConnector,
   kListener
+};
+
+/// A number in an admin command: as it stands, or that of an object of the host.
+struct VectorNumber {
+  enum class Of : std::uint8_t { kNothing, kQueuePair, kInitiatorQueue, kReceiveQueue, kSharedQueue, kRegion };
+  enum class Free : std::uint8_t { kNothing, kQueuePair, kQueue, kSharedQueue, kEventQueue, kKey };
+  std::uint64_t value = 0;  ///< Or what the number is exclusive-or'd with
+  Of of{};
+  Free free{};  ///< One that nothing has
+  std::size_t qp = 0;
+  std::string name;  ///< kRegion
+};
+
+/// A command on the admin queue as the host interface has it, past the driver's checks.
+struct VectorCommand {
+  std::size_t body = 0;  ///< In hw::kAdminBodies
+  VectorNumber number;
+  std::map<std::string, VectorNumber> fields;  ///< That are otherwise than in a right command
+  hw::AdminStatus status{};
 };
 
 /// The queue of a host that a step is about.
@@ -368,8 +389,10 @@ struct VectorStep {
   std::string null;                       ///< The argument that is a null pointer; none if empty
   std::optional<std::uint32_t> null_sge;  ///< Requests: entries of a list that is a null pointer
   VectorConnection connection;
-  std::uint32_t op_flags = 0;          ///< kFastRegister: ND_OP_FLAG_*
-  std::optional<std::uint64_t> needs;  ///< kQueryAdapter: the size that comes back
+  VectorCommand command;                                      ///< kAdmin
+  std::vector<std::pair<std::uint32_t, std::uint8_t>> spoil;  ///< kSpoilWqe: bytes of the WQE and what they become
+  std::uint32_t op_flags = 0;                                 ///< kFastRegister: ND_OP_FLAG_*
+  std::optional<std::uint64_t> needs;                         ///< kQueryAdapter: the size that comes back
   struct Range {
     std::uint64_t least = 0, most = ~std::uint64_t{0};
   };

@@ -200,6 +200,10 @@ class VectorSession {
   [[nodiscard]] std::string describe_event(std::size_t host, const hw::Eqe& eqe) const;
   void resize_cq(const VectorStep& step);
   void srq_doorbell(const VectorStep& step);
+  void admin(const VectorStep& step);
+  [[nodiscard]] std::uint64_t number_of(const VectorStep& step, const VectorNumber& number);
+  [[nodiscard]] std::uint32_t free_number(const VectorStep& step, VectorNumber::Free free);
+  void spoil_wqe(const VectorStep& step);
   void fast_register(const VectorStep& step);
   void end_registration(const VectorStep& step);
   void query_adapter(const VectorStep& step);

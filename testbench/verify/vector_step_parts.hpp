@@ -53,6 +53,10 @@ void read_interface_step(VectorReader& from, const VectorSetup& setup, VectorSte
 void read_connection_step(VectorReader& from, const VectorSetup& setup, VectorStep& to);
 /// "null": one of these arguments is a null pointer.
 void read_null(VectorReader& from, VectorStep& to, const VectorReader::Names& arguments);
+/// A command on the admin queue, past the driver.
+void read_admin_step(VectorReader& from, const VectorSetup& setup, VectorStep& to);
+/// Bytes of a WQE, past the driver.
+void read_spoil_step(VectorReader& from, const VectorSetup& setup, VectorStep& to);
 void read_memory_step(VectorReader& from, const VectorSetup& setup, VectorStep& to);
 void read_fault_step(VectorReader& from, const VectorSetup& setup, VectorStep& to);
 void read_receive_ethernet_step(VectorReader& from, const VectorSetup& setup, VectorStep& to);

@@ -85,7 +85,9 @@ const Names kSteps = {{"send", number_of(StepKind::kSend)},
                       {"reject", number_of(StepKind::kReject)},
                       {"disconnect", number_of(StepKind::kDisconnect)},
                       {"notify_disconnect", number_of(StepKind::kNotifyDisconnect)},
-                      {"query_connection", number_of(StepKind::kQueryConnection)}};
+                      {"query_connection", number_of(StepKind::kQueryConnection)},
+                      {"admin", number_of(StepKind::kAdmin)},
+                      {"spoil_wqe", number_of(StepKind::kSpoilWqe)}};
 /// Attributes that `modify` takes, and their largest values.
 const Names kAttributes = {{"ack_timeout", 31},     {"retry_count", 7},     {"rnr_retry", 7},
                            {"min_rnr_timer", 31},   {"traffic_class", 255}, {"hop_limit", 255},
@@ -315,6 +317,8 @@ VectorStep read_vector_step(VectorReader from, const VectorSetup& setup, std::si
     case StepKind::kDisconnect:
     case StepKind::kNotifyDisconnect:
     case StepKind::kQueryConnection: read_connection_step(from, setup, to); break;
+    case StepKind::kAdmin: read_admin_step(from, setup, to); break;
+    case StepKind::kSpoilWqe: read_spoil_step(from, setup, to); break;
   }
   from.finish();
   return to;

@@ -399,7 +399,7 @@ struct AdminModel {
     if (is_raw && body.uar != hw::kKernelUar) return AdminStatus::kBadParameter;
     if (body.use_srq && (is_raw || body.qp_type == 1)) return AdminStatus::kBadParameter;
     // 10.2.4.1: QP1 is a datagram queue pair of privileged software.
-    if (command.number == hw::kMulticastQpn) return AdminStatus::kBadParameter;  // 10.5.2
+    if (command.number == hw::kMulticastQpn || command.number == 0) return AdminStatus::kBadParameter;  // 10.5.2
     if (command.number == 1 && (body.uar != hw::kKernelUar || body.qp_type != 3)) return AdminStatus::kBadParameter;
     if (qps.contains(command.number & 0xff)) return AdminStatus::kExists;
     if (!named(cqs, body.send_cqn) || !named(cqs, body.receive_cqn)) return AdminStatus::kBadNumber;

@@ -299,14 +299,16 @@ TEST_CASE("admin: a queue pair's life, and what the other blocks are asked for",
   for (unsigned n = 0; n < 3; ++n) CHECK(both(world, commands.command(AdminOpcode::kDestroyEq, n)) == kSuccess);
 }
 
-TEST_CASE("admin: a QP stays while it is attached to a multicast group, and nobody is MulticastQpn", "[rtl]") {
+TEST_CASE("admin: a QP stays while it is attached to a multicast group, and nobody is MulticastQpn or 0", "[rtl]") {
   AdminWorld world(seed());
   AdminCommands commands(world.bench.rng);
   commands.spoils = false;
   const std::uint32_t qpn = 0xabcd07;
   make_objects(world, commands, qpn, hw::QpType::kUd);
-  auto reserved = commands.create_qp(hw::kMulticastQpn);
-  CHECK(both(world, reserved) == static_cast<std::uint8_t>(AdminStatus::kBadParameter));
+  for (const std::uint32_t number : {hw::kMulticastQpn, 0u}) {
+    auto reserved = commands.create_qp(number);
+    CHECK(both(world, reserved) == static_cast<std::uint8_t>(AdminStatus::kBadParameter));
+  }
   world.background = [&] { world.flush(7, 2); };
   const auto one = commands.group();
   CHECK(both(world, commands.multicast(AdminOpcode::kAttachMulticast, qpn, one)) == kSuccess);

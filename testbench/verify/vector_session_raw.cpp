@@ -1,0 +1,144 @@
+// The steps of a VectorSession that go past the driver: commands of the admin queue, and bytes of WQEs.
+#include "testbench/verify/vector_session.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "driver/nd2/shared_receive_queue.hpp"
+#include "driver/umd/send_queue.hpp"
+#include "testbench/generated/admin_bodies.hpp"
+
+namespace rnic::testbench {
+namespace {
+
+using Of = VectorNumber::Of;
+using Free = VectorNumber::Free;
+
+constexpr std::uint64_t kPage = 4096;
+
+/// Name of a status, for messages.
+std::string_view admin_status_name(hw::AdminStatus status) {
+  static constexpr std::array<std::string_view, 10> kNames = {"Success", "BadOpcode",  "BadParameter", "BadNumber",
+                                                              "Exists",  "BadState",   "InUse",        "TooSmall",
+                                                              "NoGroup", "NotAttached"};
+  const auto number = static_cast<std::size_t>(status);
+  return number < kNames.size() ? kNames[number] : "of no known status";
+}
+
+/// Bits `bit` on of a body.
+void put_bits(std::span<std::uint8_t> body, unsigned bit, unsigned width, std::uint64_t value) {
+  for (unsigned i = 0; i < width && i < 64; ++i) {
+    auto& byte = body[(bit + i) / 8];
+    const auto mask = static_cast<std::uint8_t>(1u << (bit + i) % 8);
+    byte = static_cast<std::uint8_t>((value >> i & 1) != 0 ? byte | mask : byte & ~mask);
+  }
+}
+
+}  // namespace
+
+/// Asks the NIC, for its kernel driver draws the numbers.
+std::uint32_t VectorSession::free_number(const VectorStep& step, Free free) {
+  static constexpr auto kQueries = std::to_array<std::pair<Free, hw::AdminOpcode>>({
+      {Free::kQueuePair, hw::AdminOpcode::kQueryQp},
+      {Free::kQueue, hw::AdminOpcode::kQueryCq},
+      {Free::kSharedQueue, hw::AdminOpcode::kQuerySrq},
+      {Free::kEventQueue, hw::AdminOpcode::kQueryEq},
+      {Free::kKey, hw::AdminOpcode::kQueryMr},
+  });
+  auto& admin = side(step).endpoint->kernel().admin();
+  for (const auto& [kind, query] : kQueries) {
+    if (kind != free) continue;
+    const unsigned shift = free == Free::kKey ? 8 : 0;
+    for (std::uint32_t index = 2; index < (free == Free::kEventQueue ? 32u : 256u); ++index) {
+      if (!admin.execute(query, index << shift, kmd::AdminQueue::Body{}).ok()) return index << shift;
+    }
+  }
+  throw VectorFailure(fmt::format("{}: all numbers are taken", step.text));
+}
+
+std::uint64_t VectorSession::number_of(const VectorStep& step, const VectorNumber& number) {
+  auto& here = side(step);
+  if (number.free != Free::kNothing) return free_number(step, number.free);
+  switch (number.of) {
+    case Of::kNothing: return number.value;
+    case Of::kQueuePair: return here.pairs.at(number.qp).core().qpn() ^ number.value;
+    case Of::kInitiatorQueue: return here.initiator_core->cqn() ^ number.value;
+    case Of::kReceiveQueue: return here.receive_core->cqn() ^ number.value;
+    case Of::kSharedQueue: return static_cast<nd2::SharedReceiveQueue&>(*here.srq).core()->srqn() ^ number.value;
+    case Of::kRegion: return region(number.name).local_token ^ number.value;
+  }
+  return 0;
+}
+
+/// The fields of a right command, those of the step put over them.
+void VectorSession::admin(const VectorStep& step) {
+  const auto& command = step.command;
+  const auto& layout = hw::kAdminBodies[command.body];
+  const auto number = static_cast<std::uint32_t>(number_of(step, command.number));
+  auto& here = side(step);
+  const std::map<std::string_view, std::uint64_t> right = {
+      {"base", kPage},
+      {"log_depth", 4},
+      {"log_stride", 6},
+      {"uar", here.process->uar()},
+      {"pd", 1},
+      {"va", kPage},
+      {"length", kPage},
+      {"page_list", kPage},
+      {"log_page", 12},
+      {"window_type", static_cast<std::uint64_t>(hw::MptType::kWindow1)},
+      {"max_pages", 16},
+      {"sq_base", kPage},
+      {"rq_base", kPage},
+      {"retired_address", kPage},
+      {"send_cqn", here.initiator_core->cqn()},
+      {"receive_cqn", here.receive_core->cqn()},
+      {"sq_log_depth", 4},
+      {"sq_log_stride", 7},
+      {"rq_log_depth", 4},
+      {"rq_log_stride", 6},
+      {"mgid", 0x02ff},
+  };
+  kmd::AdminQueue::Body body{};
+  for (const auto& field : layout.fields) {
+    const auto given = command.fields.find(std::string(field.name));
+    const auto usual = right.find(field.name);
+    const std::uint64_t value = given != command.fields.end() ? number_of(step, given->second)
+                                : usual != right.end()        ? usual->second
+                                                              : 0;
+    put_bits(body, field.bit, field.width, value);
+  }
+  const auto answer =
+      here.endpoint->kernel().admin().execute(static_cast<hw::AdminOpcode>(layout.opcode), number, body);
+  const auto expected = kmd::AdminQueue::map_status(command.status);
+  const bool success = command.status == hw::AdminStatus::kSuccess;
+  if (answer.ok() ? success : !success && answer.error() == expected) return;
+  throw VectorFailure(fmt::format("{}: {} is answered with {}, expected {}", step.text, layout.name,
+                                  answer.ok() ? "success" : describe(answer.error()),
+                                  admin_status_name(command.status)));
+}
+
+/// Of the newest that was posted; one that was deferred the NIC has not seen.
+void VectorSession::spoil_wqe(const VectorStep& step) {
+  auto& qp = pair(step).core();
+  const auto stride = std::size_t{1} << umd::SendQueue::log_stride_for(qp.granted().send_segments,
+                                                                       qp.granted().inline_bytes, qp.type());
+  const std::span<std::uint8_t> ring(qp.kernel_qp().send_ring(), qp.kernel_qp().send_ring_bytes());
+  std::optional<std::size_t> newest;
+  std::uint16_t newest_index = 0;
+  for (std::size_t at = 0; at + stride <= ring.size(); at += stride) {
+    const auto control = hw::WqeControl::decode(ring.subspan(at).first<hw::WqeControl::kBytes>());
+    if (control.qpn != qp.qpn()) continue;
+    if (newest && static_cast<std::int16_t>(control.wqe_index - newest_index) < 0) continue;
+    newest = at;
+    newest_index = control.wqe_index;
+  }
+  if (!newest) throw VectorFailure(fmt::format("{}: nothing has been posted", step.text));
+  for (const auto& [byte, value] : step.spoil) {
+    if (byte >= stride) throw VectorFailure(fmt::format("{}: the WQE has a slot of {} bytes", step.text, stride));
+    ring[*newest + byte] = value;
+  }
+}
+
+}  // namespace rnic::testbench
