@@ -43,6 +43,7 @@ std::string dotted(const std::string& place, const std::string& part) {
 /// What the columns of a table of points (cmake/coverage_verilator.py) say of one.
 struct Row {
   bool cover_point = false;        // and no line, branch or bit
+  bool placed = false;             // it names its instance
   std::string source;              // of the module that it is in
   std::vector<std::string> place;  // instances from the top's, which is left out, inwards: "u_a", "gen_b[1]"
   std::string point;               // of a cover point: "Both 0 1" (a, b)
@@ -56,6 +57,7 @@ Row row_of(const std::string& line) {
   row.cover_point = columns[0] == "v_user";
   row.source = columns[1].substr(columns[1].rfind("rtl/") == std::string::npos ? 0 : columns[1].rfind("rtl/"));
   auto parts = split(columns[4], '.');
+  row.placed = parts.size() > 1;
   std::string point, numbers;
   if (row.cover_point) {
     point = parts.back();
@@ -167,6 +169,8 @@ void ReachedPoints::read_nic(const std::filesystem::path& path) {
 
 void ReachedPoints::read_unit_test(const std::filesystem::path& path) {
   const auto [rows, hits] = read_table(path);
+  if (!std::all_of(rows.begin(), rows.end(), [](const Row& row) { return row.placed; }))
+    throw CoverageError(fmt::format("'{}' has points of no instance: Verilate it with --flatten", path.string()));
   std::map<std::string, std::string> source_of;  // of the module of an instance
   for (const auto& row : rows)
     if (!row.cover_point) source_of[joined(row.place)] = row.source;

@@ -458,6 +458,7 @@ struct Storm {
   void launch(unsigned qp);
   void notify();
   void post_nothing();
+  void notice(unsigned qp);
   void disturb();
   void end();
   void round(bool heap, bool held);
@@ -466,7 +467,6 @@ struct Storm {
   Source<rtl::EqeReq> srq_events, device_events;
   std::array<Life, 256> lives;
   std::array<unsigned, 256> srq_told{};
-  double drained_rate = 0.08, established_rate = 0.08;  // events of queue pairs, a cycle
   unsigned serial = 0, port_events = 0, failures = 0, outcomes = 0;
 };
 
@@ -595,18 +595,18 @@ void Storm::post_nothing() {
   }
 }
 
+/// An event of a queue pair. With the first packet of a life what waits of an earlier one is dropped (event_gate): so
+/// it comes to those alone that have no other events.
+void Storm::notice(unsigned qp) {
+  auto& l = lives[qp];
+  ++(l.failed() ? l.drained : l.established);
+  (l.failed() ? w.dut().drained_valid_i : w.dut().established_valid_i) = 1;
+  (l.failed() ? w.dut().drained_qp_i : w.dut().established_qp_i) = static_cast<std::uint8_t>(qp);
+}
+
 /// Events of queue pairs; posts to those that have failed.
 void Storm::disturb() {
-  // With the first packet of a life what waits of an earlier one is dropped (event_gate): so it is alone.
-  for (unsigned i = 0; i < 2; ++i) {
-    const unsigned qp = i == 0 ? pick(0, 255) : 7 + 8 * pick(0, 31);
-    auto& l = lives[qp];
-    auto& valid = l.failed() ? w.dut().drained_valid_i : w.dut().established_valid_i;
-    if (valid || !chance(i == 0 ? drained_rate : established_rate)) continue;
-    valid = 1;
-    ++(l.failed() ? l.drained : l.established);
-    (l.failed() ? w.dut().drained_qp_i : w.dut().established_qp_i) = static_cast<std::uint8_t>(qp);
-  }
+  if (chance(0.02)) notice(chance(0.2) ? pick(0, 255) : 7 + 8 * pick(0, 31));
   const unsigned qp = chance(0.5) ? 31 + 32 * pick(0, 7) : pick(0, 255);
   auto& l = lives[qp];
   auto& s = w.send.contexts[qp];
@@ -696,9 +696,14 @@ void Storm::round(bool heap, bool held) {
     w.dut().rx_left_i = 16 * serial - count;
   };
   unsigned step = 0;
-  drained_rate = heap ? 0.01 : 0.08;
-  established_rate = heap ? 0.03 : 0.08;
+  w.send.stall_rate = w.recv.stall_rate = heap ? 0.1 : 0;
   if (heap) {
+    // First events of many in a row: of queue pairs that will not fail, then of some that will.
+    for (const unsigned rest : {7u, 3u}) {
+      for (unsigned qp = rest; qp < 128; qp += 8, tick())
+        if (lives[qp].failed() == (rest == 3)) notice(qp);
+      w.run(400);
+    }
     std::vector<unsigned> order(256);
     std::iota(order.begin(), order.end(), 0u);
     std::shuffle(order.begin(), order.end(), w.bench.rng);
@@ -707,6 +712,7 @@ void Storm::round(bool heap, bool held) {
     for (auto at = order.begin(); at != order.end(); ++at) {
       launch(*at);
       if (at < others) continue;  // CQs overrun with all that is on its way to them
+      if (at == others) w.run(300);
       for (unsigned n = pick(0, 24); n > 0; --n, ++step) {
         hold(step);
         inside(step < 2500 ? 4 : 0);
@@ -720,8 +726,6 @@ void Storm::round(bool heap, bool held) {
     for (unsigned n = 0; n < 3000; ++n, ++step) {
       hold(step);
       inside(0);
-      drained_rate = n < 1500 ? 0 : 0.06;
-      established_rate = n < 1500 ? 0.06 : 0;
       notify();
       disturb();
       tick();

@@ -104,6 +104,11 @@ class Coverage(unittest.TestCase):
                                   ("v_line", twin, ".harness.u_twin"), ("v_user", fifo, ".harness.u_twin.u_queue.Full"),
                                   ("v_user", fifo, ".harness.u_queue.Full")], b"\0\0\1\0\1\1")
         figures = self.figures(self.folder)
+        shared = self.folder / "shared"
+        shared.mkdir()
+        (shared / "Vblock.1.points").write_text(f"v_user\t{fifo}\t1\t1\t\tFull\t1\n")
+        (shared / "Vblock.1.hits").write_bytes(b"\1")
+        self.refused("points of no instance", shared)
         self.assertEqual(sorted(name for name in figures["hole"] if name.startswith("rtl/")), ["rtl/u_a.u_queue/Full", "rtl/u_b.u_queue/Full"])
         self.assertEqual(figures["by_block"]["u_side.u_block.u_queue"], {"points": 2, "excluded": 0, "reached": 2, "in_unit_tests": 1, "holes": 0})
         self.assertEqual(figures["by_block"]["u_side.u_block"], {"points": 1, "excluded": 0, "reached": 1, "in_unit_tests": 1, "holes": 0})
