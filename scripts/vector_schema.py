@@ -87,9 +87,13 @@ VLAN, PRIORITY = number(12, 0, 0xFFE), number(3)
 
 def raw_number(bits):
     """A number in an admin command, or whose it is."""
+    return {"anyOf": [number(bits), ref("object_number")]}
+
+
+def object_number():
     of = [thing({"of": {"const": "queue_pair"}}, {"qp": QP, "xor": U32}), thing({"of": {"const": "region"}, "name": NAME}, {"xor": U32}),
           thing({"of": one_of(["initiator_queue", "receive_queue", "shared_queue"])}, {"xor": U32})]
-    return {"anyOf": [number(bits), *of, thing({"free": one_of(["queue_pair", "queue", "shared_queue", "event_queue", "key"])})]}
+    return {"oneOf": [*of, thing({"free": one_of(["queue_pair", "queue", "shared_queue", "event_queue", "key"])})]}
 
 
 def one_of(names):
@@ -344,7 +348,7 @@ def schema():
             **{f"step_{name}": step_schema(name, forms) for name, forms in known.items()},
             "nd_status": one_of(ND_STATUSES), "cqe_status": one_of(CQE_STATUSES), "returned": one_of([*ND_STATUSES, *OTHER_STATUSES]),
             "opcode": one_of(OPCODES),
-            "result": result(), "place": place(False), "sge": place(True),
+            "object_number": object_number(), "result": result(), "place": place(False), "sge": place(True),
             "group": {"type": "string", "anyOf": [{"pattern": r"^[0-9]{1,3}(\.[0-9]{1,3}){3}$"}, {"pattern": "^[0-9a-fA-F:.]*:[0-9a-fA-F:.]*$"}]},
             "counter": one_of(name for table in counters for name, _ in table["names"]),
             "packet": {"type": "string", "pattern": packet_pattern()},
