@@ -41,8 +41,12 @@ WorkerThread::~WorkerThread() {
   thread_.join();
 }
 
-void WorkerThread::start() {
-  state_.store(State::kOffered, std::memory_order_release);
+void WorkerThread::start() { change(State::kOffered); }
+
+/// Wakes the other. libstdc++ looks whether anybody waits with a plain load, which a processor may do before a store
+/// that is only released: then one that begins to wait meanwhile sees neither the change nor the notice, for ever.
+void WorkerThread::change(State next) {
+  state_.store(next, std::memory_order_seq_cst);
   state_.notify_one();
 }
 
@@ -62,8 +66,7 @@ void WorkerThread::work() {
     wait_for_change(state_, State::kIdle);
     if (leave_ || !take(State::kTaken)) continue;
     job_();
-    state_.store(State::kIdle, std::memory_order_release);
-    state_.notify_one();
+    change(State::kIdle);
   }
 }
 

@@ -28,6 +28,7 @@ class WorkerThread {
   enum class State : std::uint32_t { kIdle, kOffered, kTaken };
 
   void work();
+  void change(State next);
   [[nodiscard]] bool take(State next);
 
   std::function<void()> job_;
