@@ -230,6 +230,11 @@ def cpp_admin_bodies(tables):
             out += [f"inline constexpr std::array<AdminField, {len(fields)}> k{name}Fields = {{{{", *(f'    {{"{field[0]}", {field[3]}, {field[1]}}},' for field in fields), "}};"]
         rows.append(f'    {{"{name}", {value:#04x}, {f"k{name}Fields" if fields else "{}"}}},')
     out += ["", f"inline constexpr std::array<AdminBody, {len(rows)}> kAdminBodies = {{{{", *rows, "}};"]
+    statuses = next(e for e in tables.enums if e["name"] == "AdminStatus")["values"]
+    if [value for _, value, _ in statuses] != list(range(len(statuses))):
+        fail("AdminStatus: a number is left out")
+    out += ["", "/// Names of AdminStatus, by number.", f"inline constexpr std::array<std::string_view, {len(statuses)}> kAdminStatusNames = {{{{",
+            *(f'    "{name}",' for name, _, _ in statuses), "}};"]
     return "\n".join(out + ["}  // namespace rnic::hw", ""])
 
 

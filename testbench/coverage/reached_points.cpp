@@ -99,6 +99,60 @@ std::pair<std::vector<Row>, std::string> read_table(const std::filesystem::path&
   return {std::move(rows), std::move(hits)};
 }
 
+/// What files of hits say of the whole NIC.
+struct Nic {
+  std::map<std::string, ReachedPoint> points;              // by name
+  std::map<std::string, std::set<std::string>> places_of;  // instances, by the source of their module
+};
+
+/// Adds the points of a model of the whole NIC.
+void read_nic(const std::filesystem::path& path, Nic& nic) {
+  const auto [rows, hits] = read_table(path);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const Row& row = rows[i];
+    const std::string place = joined(row.place);
+    if (!row.cover_point) {
+      nic.places_of[row.source].insert(place);
+      continue;
+    }
+    const std::string name = fmt::format("rtl/{}/{}", place, row.point);
+    ReachedPoint& at = nic.points[name];
+    at.name = name;
+    at.place = place;
+    at.rtl = true;
+    at.reached = at.reached || hits[i] != 0;
+  }
+}
+
+/// Notes what the model of a unit test has reached inside blocks of the NIC.
+void read_unit_test(const std::filesystem::path& path, Nic& nic) {
+  const auto [rows, hits] = read_table(path);
+  if (!std::all_of(rows.begin(), rows.end(), [](const Row& row) { return row.placed; }))
+    throw CoverageError(fmt::format("'{}' has points of no instance: Verilate it with --flatten", path.string()));
+  std::map<std::string, std::string> source_of;  // of the module of an instance
+  for (const auto& row : rows)
+    if (!row.cover_point) source_of[joined(row.place)] = row.source;
+  // The outermost block around it that stands in the NIC once; a FIFO or an arbiter of its own says nothing of places.
+  const auto place_in_nic = [&](const Row& row) -> std::string {
+    std::string outer;
+    for (std::size_t depth = 0;; ++depth) {
+      const auto source = source_of.find(outer);
+      const auto places = source == source_of.end() ? nic.places_of.end() : nic.places_of.find(source->second);
+      if (places != nic.places_of.end() && places->second.size() == 1)
+        return dotted(*places->second.begin(),
+                      joined({row.place.begin() + static_cast<std::ptrdiff_t>(depth), row.place.end()}));
+      if (depth == row.place.size()) return {};
+      outer = dotted(outer, row.place[depth]);
+    }
+  };
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (!rows[i].cover_point || hits[i] == 0) continue;
+    const auto at = nic.points.find(fmt::format("rtl/{}/{}", place_in_nic(rows[i]), rows[i].point));
+    if (at == nic.points.end() || at->second.reached) continue;
+    at->second.reached = at->second.in_unit_test = true;
+  }
+}
+
 }  // namespace
 
 std::string clause_of(const ReachedPoint& point) {
@@ -107,6 +161,7 @@ std::string clause_of(const ReachedPoint& point) {
 
 ReachedPoints::ReachedPoints(const std::vector<std::filesystem::path>& folders) {
   std::vector<std::filesystem::path> unit_tests;
+  Nic nic;
   bool anything = false;
   for (const auto& folder : folders) {
     if (!std::filesystem::is_directory(folder))
@@ -116,7 +171,7 @@ ReachedPoints::ReachedPoints(const std::vector<std::filesystem::path>& folders) 
       anything = true;
       const std::string name = entry.path().filename().string();
       if (name.starts_with(kNic)) {
-        read_nic(entry.path());
+        read_nic(entry.path(), nic);
       } else if (!name.starts_with(kFunctional)) {
         unit_tests.push_back(entry.path());
       }
@@ -126,10 +181,9 @@ ReachedPoints::ReachedPoints(const std::vector<std::filesystem::path>& folders) 
     throw CoverageError(fmt::format("'{}' holds no coverage: run something with RNIC_COVERAGE={}",
                                     folders.front().string(), folders.front().string()));
   read_functional(folders);
-  has_rtl_ = !rtl_.empty();
-  for (const auto& path : unit_tests) read_unit_test(path);
-  for (auto& [name, point] : rtl_) points_.push_back(std::move(point));
-  rtl_.clear();
+  has_rtl_ = !nic.points.empty();
+  for (const auto& path : unit_tests) read_unit_test(path, nic);
+  for (auto& [name, point] : nic.points) points_.push_back(std::move(point));
   std::sort(points_.begin(), points_.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
 }
 
@@ -146,52 +200,6 @@ void ReachedPoints::read_functional(const std::vector<std::filesystem::path>& fo
         throw CoverageError(fmt::format("'{}' is of another version of rnic", entry.path().string()));
       for (std::size_t i = 0; i < hits.size(); ++i) points_[i].reached = points_[i].reached || hits[i] != 0;
     }
-  }
-}
-
-void ReachedPoints::read_nic(const std::filesystem::path& path) {
-  const auto [rows, hits] = read_table(path);
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const Row& row = rows[i];
-    const std::string place = joined(row.place);
-    if (!row.cover_point) {
-      places_of_[row.source].insert(place);
-      continue;
-    }
-    const std::string name = fmt::format("rtl/{}/{}", place, row.point);
-    ReachedPoint& at = rtl_[name];
-    at.name = name;
-    at.place = place;
-    at.rtl = true;
-    at.reached = at.reached || hits[i] != 0;
-  }
-}
-
-void ReachedPoints::read_unit_test(const std::filesystem::path& path) {
-  const auto [rows, hits] = read_table(path);
-  if (!std::all_of(rows.begin(), rows.end(), [](const Row& row) { return row.placed; }))
-    throw CoverageError(fmt::format("'{}' has points of no instance: Verilate it with --flatten", path.string()));
-  std::map<std::string, std::string> source_of;  // of the module of an instance
-  for (const auto& row : rows)
-    if (!row.cover_point) source_of[joined(row.place)] = row.source;
-  // The outermost block around it that stands in the NIC once; a FIFO or an arbiter of its own says nothing of places.
-  const auto place_in_nic = [&](const Row& row) -> std::string {
-    std::string outer;
-    for (std::size_t depth = 0;; ++depth) {
-      const auto source = source_of.find(outer);
-      const auto places = source == source_of.end() ? places_of_.end() : places_of_.find(source->second);
-      if (places != places_of_.end() && places->second.size() == 1)
-        return dotted(*places->second.begin(),
-                      joined({row.place.begin() + static_cast<std::ptrdiff_t>(depth), row.place.end()}));
-      if (depth == row.place.size()) return {};
-      outer = dotted(outer, row.place[depth]);
-    }
-  };
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (!rows[i].cover_point || hits[i] == 0) continue;
-    const auto at = rtl_.find(fmt::format("rtl/{}/{}", place_in_nic(rows[i]), rows[i].point));
-    if (at == rtl_.end() || at->second.reached) continue;
-    at->second.reached = at->second.in_unit_test = true;
   }
 }
 

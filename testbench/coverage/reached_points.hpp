@@ -61,13 +61,6 @@ class ReachedPoints {
 
  private:
   void read_functional(const std::vector<std::filesystem::path>& folders);
-  /// Adds the points of a model of the whole NIC.
-  void read_nic(const std::filesystem::path& hits);
-  /// Notes what the model of a unit test has reached inside blocks of the NIC.
-  void read_unit_test(const std::filesystem::path& hits);
-
-  std::map<std::string, ReachedPoint> rtl_;                 // while files are read, by name
-  std::map<std::string, std::set<std::string>> places_of_;  // instances of the NIC, by the source of their module
   std::vector<ReachedPoint> points_;
   bool has_rtl_ = false;
 };

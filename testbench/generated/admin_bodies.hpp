@@ -169,4 +169,18 @@ inline constexpr std::array<AdminBody, 27> kAdminBodies = {{
     {"AttachMulticast", 0x60, kAttachMulticastFields},
     {"DetachMulticast", 0x61, kDetachMulticastFields},
 }};
+
+/// Names of AdminStatus, by number.
+inline constexpr std::array<std::string_view, 10> kAdminStatusNames = {{
+    "Success",
+    "BadOpcode",
+    "BadParameter",
+    "BadNumber",
+    "Exists",
+    "BadState",
+    "InUse",
+    "TooSmall",
+    "NoGroup",
+    "NotAttached",
+}};
 }  // namespace rnic::hw

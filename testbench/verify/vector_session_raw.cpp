@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <utility>
+#include <array>
 
 #include "driver/nd2/shared_receive_queue.hpp"
 #include "driver/umd/send_queue.hpp"
@@ -12,19 +12,9 @@
 namespace rnic::testbench {
 namespace {
 
-using Of = VectorNumber::Of;
 using Free = VectorNumber::Free;
 
 constexpr std::uint64_t kPage = 4096;
-
-/// Name of a status, for messages.
-std::string_view admin_status_name(hw::AdminStatus status) {
-  static constexpr std::array<std::string_view, 10> kNames = {"Success", "BadOpcode",  "BadParameter", "BadNumber",
-                                                              "Exists",  "BadState",   "InUse",        "TooSmall",
-                                                              "NoGroup", "NotAttached"};
-  const auto number = static_cast<std::size_t>(status);
-  return number < kNames.size() ? kNames[number] : "of no known status";
-}
 
 /// Bits `bit` on of a body.
 void put_bits(std::span<std::uint8_t> body, unsigned bit, unsigned width, std::uint64_t value) {
@@ -35,24 +25,26 @@ void put_bits(std::span<std::uint8_t> body, unsigned bit, unsigned width, std::u
   }
 }
 
+/// The command that says whether there is an object of this kind.
+hw::AdminOpcode query_of(Free free) {
+  switch (free) {
+    case Free::kQueue: return hw::AdminOpcode::kQueryCq;
+    case Free::kSharedQueue: return hw::AdminOpcode::kQuerySrq;
+    case Free::kEventQueue: return hw::AdminOpcode::kQueryEq;
+    case Free::kKey: return hw::AdminOpcode::kQueryMr;
+    default: return hw::AdminOpcode::kQueryQp;
+  }
+}
+
 }  // namespace
 
 /// Asks the NIC, for its kernel driver draws the numbers.
 std::uint32_t VectorSession::free_number(const VectorStep& step, Free free) {
-  static constexpr auto kQueries = std::to_array<std::pair<Free, hw::AdminOpcode>>({
-      {Free::kQueuePair, hw::AdminOpcode::kQueryQp},
-      {Free::kQueue, hw::AdminOpcode::kQueryCq},
-      {Free::kSharedQueue, hw::AdminOpcode::kQuerySrq},
-      {Free::kEventQueue, hw::AdminOpcode::kQueryEq},
-      {Free::kKey, hw::AdminOpcode::kQueryMr},
-  });
+  const auto query = query_of(free);
+  const unsigned shift = free == Free::kKey ? 8 : 0;
   auto& admin = side(step).endpoint->kernel().admin();
-  for (const auto& [kind, query] : kQueries) {
-    if (kind != free) continue;
-    const unsigned shift = free == Free::kKey ? 8 : 0;
-    for (std::uint32_t index = 2; index < (free == Free::kEventQueue ? 32u : 256u); ++index) {
-      if (!admin.execute(query, index << shift, kmd::AdminQueue::Body{}).ok()) return index << shift;
-    }
+  for (std::uint32_t index = 2; index < (free == Free::kEventQueue ? 32u : 256u); ++index) {
+    if (!admin.execute(query, index << shift, kmd::AdminQueue::Body{}).ok()) return index << shift;
   }
   throw VectorFailure(fmt::format("{}: all numbers are taken", step.text));
 }
@@ -60,15 +52,15 @@ std::uint32_t VectorSession::free_number(const VectorStep& step, Free free) {
 std::uint64_t VectorSession::number_of(const VectorStep& step, const VectorNumber& number) {
   auto& here = side(step);
   if (number.free != Free::kNothing) return free_number(step, number.free);
-  switch (number.of) {
-    case Of::kNothing: return number.value;
-    case Of::kQueuePair: return here.pairs.at(number.qp).core().qpn() ^ number.value;
-    case Of::kInitiatorQueue: return here.initiator_core->cqn() ^ number.value;
-    case Of::kReceiveQueue: return here.receive_core->cqn() ^ number.value;
-    case Of::kSharedQueue: return static_cast<nd2::SharedReceiveQueue&>(*here.srq).core()->srqn() ^ number.value;
-    case Of::kRegion: return region(number.name).local_token ^ number.value;
+  if (!number.of) return number.value;
+  switch (*number.of) {
+    case VectorObject::kQueuePair: return here.pairs.at(number.qp).core().qpn() ^ number.value;
+    case VectorObject::kInitiatorQueue: return here.initiator_core->cqn() ^ number.value;
+    case VectorObject::kReceiveQueue: return here.receive_core->cqn() ^ number.value;
+    case VectorObject::kSharedQueue:
+      return static_cast<nd2::SharedReceiveQueue&>(*here.srq).core()->srqn() ^ number.value;
+    default: return region(number.name).local_token ^ number.value;
   }
-  return 0;
 }
 
 /// The fields of a right command, those of the step put over them.
@@ -116,7 +108,7 @@ void VectorSession::admin(const VectorStep& step) {
   if (answer.ok() ? success : !success && answer.error() == expected) return;
   throw VectorFailure(fmt::format("{}: {} is answered with {}, expected {}", step.text, layout.name,
                                   answer.ok() ? "success" : describe(answer.error()),
-                                  admin_status_name(command.status)));
+                                  hw::kAdminStatusNames.at(static_cast<std::size_t>(command.status))));
 }
 
 /// Of the newest that was posted; one that was deferred the NIC has not seen.

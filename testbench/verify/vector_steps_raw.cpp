@@ -10,29 +10,25 @@ namespace rnic::testbench {
 namespace {
 
 using Names = VectorReader::Names;
-using Of = VectorNumber::Of;
 using Free = VectorNumber::Free;
 
-const Names kOf = {{"queue_pair", number_of(Of::kQueuePair)},
-                   {"initiator_queue", number_of(Of::kInitiatorQueue)},
-                   {"receive_queue", number_of(Of::kReceiveQueue)},
-                   {"shared_queue", number_of(Of::kSharedQueue)},
-                   {"region", number_of(Of::kRegion)}};
+const Names kOf = {{"queue_pair", number_of(VectorObject::kQueuePair)},
+                   {"initiator_queue", number_of(VectorObject::kInitiatorQueue)},
+                   {"receive_queue", number_of(VectorObject::kReceiveQueue)},
+                   {"shared_queue", number_of(VectorObject::kSharedQueue)},
+                   {"region", number_of(VectorObject::kRegion)}};
 const Names kFree = {{"queue_pair", number_of(Free::kQueuePair)},
                      {"queue", number_of(Free::kQueue)},
                      {"shared_queue", number_of(Free::kSharedQueue)},
                      {"event_queue", number_of(Free::kEventQueue)},
                      {"key", number_of(Free::kKey)}};
-const Names kAdminStatuses = {{"Success", number_of(hw::AdminStatus::kSuccess)},
-                              {"BadOpcode", number_of(hw::AdminStatus::kBadOpcode)},
-                              {"BadParameter", number_of(hw::AdminStatus::kBadParameter)},
-                              {"BadNumber", number_of(hw::AdminStatus::kBadNumber)},
-                              {"Exists", number_of(hw::AdminStatus::kExists)},
-                              {"BadState", number_of(hw::AdminStatus::kBadState)},
-                              {"InUse", number_of(hw::AdminStatus::kInUse)},
-                              {"TooSmall", number_of(hw::AdminStatus::kTooSmall)},
-                              {"NoGroup", number_of(hw::AdminStatus::kNoGroup)},
-                              {"NotAttached", number_of(hw::AdminStatus::kNotAttached)}};
+/// Numbers of names that stand in a list.
+template <typename List, typename Name>
+Names numbered(const List& list, Name name) {
+  Names names;
+  for (std::size_t i = 0; i < list.size(); ++i) names[name(list[i])] = static_cast<std::int64_t>(i);
+  return names;
+}
 
 /// The longest slot of a ring (limits of the host interface).
 constexpr std::uint32_t kMaxWqeBytes = 512;
@@ -49,10 +45,10 @@ VectorNumber read_number(VectorReader& holder, const VectorSetup& setup, const c
   if (from.find("free")) {
     number.free = static_cast<Free>(from.name("free", kFree));
   } else {
-    number.of = static_cast<Of>(from.name("of", kOf));
-    if (number.of == Of::kQueuePair) number.qp = read_qp(from, setup, "qp");
-    if (number.of == Of::kRegion) number.name = from.text("name");
-    if (number.of == Of::kSharedQueue && !setup.srq) from.fail("the setup has no \"srq\"");
+    number.of = static_cast<VectorObject>(from.name("of", kOf));
+    if (number.of == VectorObject::kQueuePair) number.qp = read_qp(from, setup, "qp");
+    if (number.of == VectorObject::kRegion) number.name = from.text("name");
+    if (number.of == VectorObject::kSharedQueue && !setup.srq) from.fail("the setup has no \"srq\"");
     number.value = from.number<std::uint32_t>("xor", 0);
   }
   from.finish();
@@ -62,16 +58,12 @@ VectorNumber read_number(VectorReader& holder, const VectorSetup& setup, const c
 }  // namespace
 
 void read_admin_step(VectorReader& from, const VectorSetup& setup, VectorStep& to) {
-  static const Names kOpcodes = [] {
-    Names names;
-    for (std::size_t i = 0; i < hw::kAdminBodies.size(); ++i)
-      names[hw::kAdminBodies[i].name] = static_cast<std::int64_t>(i);
-    return names;
-  }();
+  static const Names kOpcodes = numbered(hw::kAdminBodies, [](const hw::AdminBody& body) { return body.name; });
+  static const Names kStatuses = numbered(hw::kAdminStatusNames, [](std::string_view name) { return name; });
   auto& command = to.command;
   command.body = static_cast<std::size_t>(from.name("opcode", kOpcodes));
   command.number = read_number(from, setup, "number", 32);
-  command.status = static_cast<hw::AdminStatus>(from.name("status", kAdminStatuses));
+  command.status = static_cast<hw::AdminStatus>(from.name("status", kStatuses));
   if (!from.find("fields")) return;
   VectorReader fields = from.object("fields");
   for (const auto& field : hw::kAdminBodies[command.body].fields) {

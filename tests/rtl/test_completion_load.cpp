@@ -12,6 +12,17 @@ using namespace rnic::test;
 namespace {
 using Status = hw::CqeStatus;
 using Action = rtl::RxAction;
+
+/// The send queue tells that a WQE is malformed.
+void fail_wqe(CompletionWorld& w, unsigned qp, std::uint16_t index) {
+  rtl::RetireCmd command;
+  command.qp = static_cast<std::uint8_t>(qp);
+  command.command = raw(rtl::RetireCommand::kFailWqe);
+  command.wqe_idx = index;
+  command.status = raw(Status::kLocQpOpErr);
+  w.retire_cmds.push(command);
+}
+
 struct SendWqe {
   bool silent, read;
   std::uint32_t last_psn;
@@ -213,12 +224,7 @@ void Load::act(unsigned i) {
         s.fault = 1;
         s.fault_idx = s.exec_idx;
         ++l.sends;
-        rtl::RetireCmd c;
-        c.qp = static_cast<std::uint8_t>(qp);
-        c.command = raw(rtl::RetireCommand::kFailWqe);
-        c.wqe_idx = s.exec_idx;
-        c.status = raw(Status::kLocQpOpErr);
-        w.retire_cmds.push(c);
+        fail_wqe(w, qp, s.exec_idx);
         break;
       }
       case 3: {  // a SEND does not fit
@@ -534,15 +540,7 @@ void Storm::launch(unsigned qp) {
   f.qp = static_cast<std::uint8_t>(qp);
   failures += l.failed();
   switch (l.fate) {
-    case Fate::kMalformed: {
-      rtl::RetireCmd c;
-      c.qp = static_cast<std::uint8_t>(qp);
-      c.command = raw(rtl::RetireCommand::kFailWqe);
-      c.wqe_idx = l.send_base;
-      c.status = raw(Status::kLocQpOpErr);
-      w.retire_cmds.push(c);
-      break;
-    }
+    case Fate::kMalformed: fail_wqe(w, qp, l.send_base); break;
     case Fate::kPayload:
       f.psn = (s.next_psn - 1) & 0xffffff;
       f.wqe_idx = l.send_base;
