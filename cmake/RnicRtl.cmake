@@ -49,6 +49,7 @@ set(RNIC_NIC_COMPILER "${nic_compiler}" CACHE FILEPATH "Compiler of the Verilate
 # scripts/mutate.py builds the NIC from changed copies: their folder, and what they need besides.
 set(RNIC_RTL_COPY "" CACHE PATH "Sources of the RTL instead of rtl/")
 set(RNIC_RTL_COPY_SOURCES "" CACHE STRING "SystemVerilog and C++ files that go with them")
+set(RNIC_RTL_COPY_ARGS "" CACHE STRING "Arguments for Verilator that go with them")
 set(RNIC_RTL_COPY_MODELS "" CACHE STRING "Regular expression of the targets that are made of the copy, all when empty")
 
 set(RNIC_MODELS "" CACHE STRING "Regular expression of the targets to Verilate, all when empty: the others can't be built, and an edit is soon tested")
@@ -87,7 +88,7 @@ function(rnic_verilate target file)
     set(copy_cpp ${RNIC_RTL_COPY_SOURCES})
     list(FILTER copy_cpp INCLUDE REGEX "[.]cpp$")
     target_sources(${target} PRIVATE ${copy_cpp})
-    list(APPEND arguments -Wno-lint -Wno-fatal)
+    list(APPEND arguments -Wno-lint -Wno-fatal ${RNIC_RTL_COPY_ARGS})
   else()
     # Generated code names its sources. Verilator runs in this folder; with names relative to it two checkouts generate
     # the same, and share the compiler's cache.

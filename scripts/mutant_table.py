@@ -26,8 +26,9 @@ RECORD = mutate.ROOT / "tests/planted/mutants.json"
 PAGE = mutate.ROOT / "docs/mutants.md"
 BEGIN, END = "<!-- table: written by scripts/mutant_table.py -->", "<!-- end of the table -->"
 LAYERS = ("vectors", "compare", "soak", "wire")
-COMPARE = ["compare", "--operations", "1500", "--seed", "1", "--jobs", "1", "--differences", "1"]
-SOAK = ["soak", "--cycles", "60000", "--qps", "12", "--seed", "1", "--failures", ""]
+# One thread each: two take nearly twice the processor's time.
+COMPARE = ["compare", "--operations", "1500", "--seed", "1", "--jobs", "1", "--threads", "1", "--differences", "1", "--no-shrink"]
+SOAK = ["soak", "--cycles", "60000", "--qps", "12", "--seed", "1", "--threads", "1", "--failures", ""]
 # Vectors in which the RTL does nothing that a mutant could change.
 NOT_OF_THE_NIC = ("adapter", "connection", "interfaces")
 
@@ -71,7 +72,7 @@ def vectors_of_nic():
 
 
 def verify_arguments(paths):
-    return ["verify", "--jobs", "1", "--failures", "", *(str(mutate.ROOT / "tests/vectors" / path) for path in paths)]
+    return ["verify", "--jobs", "1", "--threads", "1", "--failures", "", *(str(mutate.ROOT / "tests/vectors" / path) for path in paths)]
 
 
 def find_reach(mutants, jobs):

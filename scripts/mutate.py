@@ -236,10 +236,11 @@ COPY_OPTIONS = copy_options(RTL, "mutate_pkg.sv", "mutate_choice.cpp")
 
 
 def build_nic(jobs, name="nic", options=tuple(COPY_OPTIONS)):
-    """Builds the tool with the mutated NIC in it, or with another copy of the RTL."""
+    """Builds the tool with the mutated NIC in it, or with another copy of the RTL. Memories and registers begin at zero: with random values, as they
+    begin everywhere else, hardly a mutant would not be reached by what stands in a memory before it was written."""
     folder = WORK / name
     run(["cmake", "-S", str(ROOT), "-B", str(folder), "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DRNIC_MODEL_OPT=-O1",
-         "-DRNIC_MODELS=^(rnic_top_model|rnic_verify)$", *options], WORK / f"{name}.cmake.log")
+         "-DRNIC_MODELS=^(rnic_top_model|rnic_verify)$", "-DRNIC_RTL_COPY_ARGS=--x-initial;0", *options], WORK / f"{name}.cmake.log")
     run(["ninja", "-C", str(folder), f"-j{jobs}", "rnic"], WORK / f"{name}.make.log")
     return folder / "bin/rnic"
 

@@ -98,7 +98,7 @@ class Compare {
       const auto difference = difference_of(one);
       return difference && difference->is_like(found);
     };
-    program = shrink(std::move(program), shows);
+    if (options_.shrinks) program = shrink(std::move(program), shows);
     const auto [first, second] = lane.run(program, true);
     if (const auto difference = find_difference(program, first, second)) entry.difference = *difference;
     entry.operations = program.operations();

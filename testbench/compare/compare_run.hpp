@@ -21,9 +21,10 @@ struct CompareOptions {
   std::array<WorldOptions, 2> worlds;                    ///< Those that are compared
   PlantedDifference planted = PlantedDifference::kNone;  ///< In the first world
   std::size_t most_differences = 5;                      ///< Then it ends
+  bool shrinks = true;                                   ///< Each difference, to the shortest program that shows it
 };
 
-/// A difference, in the shortest program that shows it.
+/// A difference, in the shortest program that shows it, if they are shrunk.
 struct FoundDifference {
   std::uint64_t seed = 0;
   std::size_t operations = 0;  ///< Of that program

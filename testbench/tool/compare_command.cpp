@@ -134,6 +134,8 @@ void add_compare_command(CLI::App& tool, std::function<int()>& action) {
   command->add_option("--differences", options->compare.most_differences, "Differences after which it ends")
       ->check(CLI::Range(std::size_t{1}, std::size_t{1'000}))
       ->capture_default_str();
+  command->add_flag("--no-shrink{false}", options->compare.shrinks,
+                    "Tell of each difference in the program in which it came, which is sooner, not in the shortest");
   command->add_option("--vectors", options->vectors, "Folder for the shortest program of each difference, as a vector")
       ->capture_default_str();
   command->add_flag("--freedoms", options->freedoms, "Run nothing; print what is not compared, and why");

@@ -68,6 +68,15 @@ class Compare(unittest.TestCase):
             self.assertEqual(one["sort"], one["drawn"]["sort"], one)
             self.assertLessEqual(one["operations"], 8, one)
 
+    def test_what_is_not_shrunk_is_the_program_as_drawn(self):
+        words = ("--operations", 20_000, "--nic", "model,model", "--planted", "extra-right", "--differences", 1)
+        told, figures = self.compare("--seed", SEED, "--no-shrink", *words)
+        self.assertEqual(told.returncode, 1, told.stdout)
+        found = figures["difference"][0]
+        self.assertGreater(found["operations"], 60, found)
+        self.assertEqual(found["sort"], found["drawn"]["sort"])
+        self.assertEqual(rnic("verify", "--nic", "model", self.path / "vectors" / f"compare-{found['seed']}.json").returncode, 0)
+
     def test_what_is_not_compared_is_in_the_page(self):
         page = (ROOT / "docs/compare.md").read_text()
         for row in rnic("compare", "--freedoms").stdout.splitlines():

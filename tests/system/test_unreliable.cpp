@@ -1,7 +1,9 @@
-// UC queue pairs (InfiniBand specification volume 1, 9.8.2). RNIC_SEED=n replays a failure.
+// UC queue pairs (InfiniBand specification volume 1, 9.8.2), and both unreliable services beside a reliable one.
+// RNIC_SEED=n replays a failure.
 #include <cstdio>
 #include <map>
 
+#include "driver/umd/memory_request.hpp"
 #include "model/random.hpp"
 #include "tests/system/unreliable_world.hpp"
 
@@ -269,5 +271,77 @@ TEST_CASE("under a bad wire no message of UC is mixed with another") {
     CHECK(received > kCount / 2);
     CHECK(received < kCount);
     CHECK(p.b.counter(Counter::kRxBrokenMessages) > 10);
+  });
+}
+
+TEST_CASE(
+    "datagrams leave while atomics of the peer meet memory that cannot be read: each is told its own (9.7.5.2, "
+    "9.8.3)") {
+  const auto options = WorldOptions::from_environment("unreliable_beside_failures");
+  auto& world = fresh_world(options);
+  world.declare(testbench::Violation::kIommuFault);
+  with_endpoints(world, [&](Endpoint& endpoint_a, Endpoint& endpoint_b) {
+    constexpr std::uint32_t kQkey = 77;
+    constexpr std::size_t kRounds = 4, kAtomics = 8, kDatagrams = 400;
+    UnreliableSide a(endpoint_a), b(endpoint_b, must(umd::ProcessContext::open(endpoint_b.kernel().kernel_node())));
+    // A region of one page that nothing stands behind: requests pass the check of their key, and their reads fail.
+    const auto registrar = must(umd::QueuePair::create_idle(
+        b.process, {.send_cq = b.cq,
+                    .receive_cq = b.receive_cq,
+                    .capacity = {.send_depth = 4, .receive_depth = 4, .send_segments = 4, .receive_segments = 4},
+                    .fast_register = true}));
+    testbench::connect_pair(endpoint_a, a.add_qp(QpType::kRc), endpoint_b, *registrar, {});
+    const auto region = must(b.process->create_fast_mr({.max_pages = 1, .remote_access = true}));
+    const std::vector<std::uint64_t> nowhere{0x1000};
+    must(umd::post_fast_register(
+        *registrar, *region,
+        {.pages = nowhere, .length = 4096, .base = 0x10000, .local_write = true, .remote_atomic = true}, {}));
+    REQUIRE(b.sent().status == CqeStatus::kSuccess);
+
+    auto& from = b.add_datagram_qp(kQkey);
+    auto& to = a.add_datagram_qp(kQkey);
+    const auto peer = umd::AddressHandle::create(testbench::address_of(endpoint_a, false)).take();
+    const auto datagram = b.segment(0, 8);
+    std::uint64_t next = 0, completed = 0;
+    const auto stream = [&](std::size_t until) {
+      umd::Completion done;
+      for (; completed < until; endpoint_b.device().elapse(20)) {
+        while (next < until && from.has_room(1)) {
+          must(from.post_send({.opcode = WqeOpcode::kSend,
+                               .id = next++,
+                               .segments = {&datagram, 1},
+                               .address = &peer,
+                               .dest_qpn = to.qpn(),
+                               .qkey = kQkey}));
+        }
+        while (b.cq->poll({&done, 1}) != 0) {
+          CHECK(done.id == completed++);
+          CHECK(done.status == CqeStatus::kSuccess);
+        }
+      }
+    };
+    for (std::size_t round = 0; round < kRounds; ++round) {
+      std::vector<std::shared_ptr<umd::QueuePair>> failing;
+      for (std::size_t i = 0; i < kAtomics; ++i) {
+        testbench::connect_pair(endpoint_a, a.add_qp(QpType::kRc), endpoint_b, b.add_qp(QpType::kRc), {});
+        failing.push_back(a.qps.back());
+      }
+      stream(completed + 20);
+      for (std::size_t i = 0; i < kAtomics; ++i) {
+        const auto result = a.segment(64 * i, 8);
+        must(failing[i]->post_send({.opcode = WqeOpcode::kFetchAdd,
+                                    .id = i,
+                                    .segments = {&result, 1},
+                                    .remote_address = 0x10000 + 8 * i,
+                                    .remote_key = region->key(),
+                                    .swap_add = 1}));
+      }
+      stream(completed + kDatagrams);
+      for (std::size_t i = 0; i < kAtomics; ++i) {
+        CHECK(a.sent().status == CqeStatus::kRemOpErr);
+        CHECK(a.untouched(64 * i, 64));
+      }
+    }
+    CHECK(endpoint_b.host().iommu().fault_count() == kRounds * kAtomics);
   });
 }
