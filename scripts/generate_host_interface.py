@@ -217,19 +217,36 @@ def admin_bodies(tables):
         yield name, value, layouts.get("admin_multicast" if name.endswith("Multicast") else "admin_" + snake(name))
 
 
-def cpp_admin_bodies(tables):
-    """For who makes commands of names and numbers."""
+def doorbells(tables):
+    """Of each doorbell register: its name, its offset in a UAR page, and the layout of its word."""
+    layouts = {layout.name: layout for layout in tables.layouts}
+    for register in tables.uars:
+        if (layout := layouts.get(snake(register["name"].removeprefix("Uar")))) is not None:
+            yield register["name"], register["offset"], layout
+
+
+def cpp_raw_commands(tables):
+    """For who makes admin commands and doorbells of names and numbers."""
     out = cpp_head("rnic::hw", ["#include <array>", "#include <cstdint>", "#include <span>", "#include <string_view>"])
-    out += ["/// A field of the body of an admin command, from its lowest bit on.", "struct AdminField {", "  std::string_view name;",
+    out += ["/// A field of a command, from its lowest bit on.", "struct CommandField {", "  std::string_view name;",
             "  std::uint16_t bit{}, width{};", "};", "/// An admin command and the fields of its body, those that are reserved left out.", "struct AdminBody {",
-            "  std::string_view name;", "  std::uint8_t opcode{};", "  std::span<const AdminField> fields;", "};", ""]
-    rows = []
-    for name, value, layout in admin_bodies(tables):
+            "  std::string_view name;", "  std::uint8_t opcode{};", "  std::span<const CommandField> fields;", "};",
+            "/// A doorbell register of a UAR page, and the fields of its word.", "struct DoorbellWord {", "  std::string_view name;", "  std::uint16_t offset{};",
+            "  std::span<const CommandField> fields;", "};", ""]
+
+    def write_fields(name, layout):
+        """The name of the array that has them."""
         fields = [field for field in layout.fields if not field[0].startswith("reserved")] if layout else []
-        if fields:
-            out += [f"inline constexpr std::array<AdminField, {len(fields)}> k{name}Fields = {{{{", *(f'    {{"{field[0]}", {field[3]}, {field[1]}}},' for field in fields), "}};"]
-        rows.append(f'    {{"{name}", {value:#04x}, {f"k{name}Fields" if fields else "{}"}}},')
-    out += ["", f"inline constexpr std::array<AdminBody, {len(rows)}> kAdminBodies = {{{{", *rows, "}};"]
+        if not fields:
+            return "{}"
+        out.extend([f"inline constexpr std::array<CommandField, {len(fields)}> k{name}Fields = {{{{", *(f'    {{"{field[0]}", {field[3]}, {field[1]}}},' for field in fields), "}};"])
+        return f"k{name}Fields"
+
+
+    rows = [f'    {{"{name}", {value:#04x}, {write_fields(name, layout)}}},' for name, value, layout in admin_bodies(tables)]
+    out += ["", f"inline constexpr std::array<AdminBody, {len(rows)}> kAdminBodies = {{{{", *rows, "}};", ""]
+    rows = [f'    {{"{name}", {offset:#x}, {write_fields(name, layout)}}},' for name, offset, layout in doorbells(tables)]
+    out += ["", f"inline constexpr std::array<DoorbellWord, {len(rows)}> kDoorbellWords = {{{{", *rows, "}};"]
     statuses = next(e for e in tables.enums if e["name"] == "AdminStatus")["values"]
     if [value for _, value, _ in statuses] != list(range(len(statuses))):
         fail("AdminStatus: a number is left out")
@@ -347,7 +364,7 @@ def main():
         "driver/generated/host_interface.hpp": cpp_host(host),
         "driver/linux/rnic_hw.h": c_header(host),
         "driver/linux/rnic_counters.h": c_counters(host),
-        "testbench/generated/admin_bodies.hpp": cpp_admin_bodies(host),
+        "testbench/generated/raw_commands.hpp": cpp_raw_commands(host),
         "testbench/generated/rtl_streams.hpp": cpp_streams(streams),
         "tests/generated/host_interface_probe.sv": sv_probe(host),
         "tests/generated/host_interface_probe.hpp": cpp_probe(host, "hw", "driver/generated/host_interface.hpp", ""),

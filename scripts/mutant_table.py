@@ -82,38 +82,54 @@ def find_reach(mutants, jobs):
     return mutant_reach.of_runs(program, mutants, runs | {"compare": COMPARE, "soak": SOAK}, jobs)
 
 
-def layers(program, mutant, reach, blocks, limits):
-    """What each layer says of a mutant. `blocks`: those that each folder of vectors is about."""
+def limit_of(seconds):
+    """Seconds of processor time for a run that takes so many without a mutation: with one it may be slower."""
+    return 20 + 2 * seconds
+
+
+def layers(program, mutant, reach, blocks, seconds, most):
+    """What each layer says of a mutant. `blocks`: those that each folder of vectors is about; `seconds`: what
+    each layer takes without a mutation; `most`: vectors to run, of those that reach it."""
     name, block, wire = mutant["name"], pathlib.Path(mutant["file"]).stem, ""
     vectors = [path for path, reached in reach.items() if path.endswith(".json") and name in reached]
     # Those that are about its block first, then those that reach the fewest: they are about little else.
     vectors.sort(key=lambda path: (block not in blocks.get(path.split("/")[0], []), len(reach[path])))
-    result = {"text": text_of(mutant), "reached": len(vectors), "vectors": "", "compare": "", "soak": ""}
-    runs = [("vectors", verify_arguments(vectors), "FAIL ")] if vectors else []
+    result = {"text": text_of(mutant), "reached": len(vectors), "run": min(len(vectors), most), "vectors": "", "compare": "", "soak": ""}
+    runs = [("vectors", verify_arguments(vectors[:most]), "FAIL ")] if vectors else []
     runs += [(layer, arguments, "") for layer, arguments in (("compare", COMPARE), ("soak", SOAK)) if name in reach[layer]]
+    seconds = seconds | {"vectors": seconds["vectors"] * result["run"] / (len(reach) - 2)}
     for layer, arguments, stop_at in runs:
-        outcome = attempt(program, mutant["id"], arguments, limits[layer], stop_at)
+        outcome = attempt(program, mutant["id"], arguments, limit_of(seconds[layer]), stop_at)
         wire = wire or outcome.wire
         result[layer] = outcome.killed
     return result | {"wire": wire}
 
 
-def limits_of(program):
-    """Seconds of processor time for each layer: a mutant may make a run slower. A Problem if one fails without a mutation."""
-    limits = {}
+def seconds_of(program):
+    """Seconds of processor time that each layer takes. A Problem if one fails without a mutation."""
+    seconds = {}
     for layer, run in (("vectors", verify_arguments(vectors_of_nic())), ("compare", COMPARE), ("soak", SOAK)):
         outcome = attempt(program, 0, run, 7200)
         if outcome.killed or outcome.wire:
             raise mutate.Problem(f"{layer} does not pass without a mutation: {outcome.killed} {outcome.wire}")
-        limits[layer] = 30 + 3 * outcome.seconds
+        seconds[layer] = outcome.seconds
         print(f"{layer}: passes without a mutation in {outcome.seconds:.0f} s", flush=True)
-    return limits
+    return seconds
 
 
 def read_record(mutants):
     """Results of those mutants that still are what they were."""
     told = json.loads(RECORD.read_text()) if RECORD.exists() else {}
-    return {name: result for name, result in told.items() if name in mutants and result["text"] == text_of(mutants[name]) and "reached" in result}
+    return {name: result for name, result in told.items() if name in mutants and result["text"] == text_of(mutants[name]) and "run" in result}
+
+
+def is_seen(result):
+    return any(result[layer] for layer in LAYERS)
+
+
+def is_tried(result, most):
+    """Whether it was run with as many vectors, or needs no more."""
+    return is_seen(result) or result["run"] >= min(result["reached"], most)
 
 
 def write_record(results):
@@ -130,12 +146,12 @@ def table(mutants, results):
     rows = sorted(by_folder.items()) + [("all", list(mutants))]
     for folder, names in rows:
         tried = [results[name] for name in names if name in results]
-        alone = sum(not any(result[layer] for layer in LAYERS) for result in tried)
+        alone = sum(not is_seen(result) for result in tried)
         lines.append(f"| {folder} | {len(names)} | {len(tried)} | " + " | ".join(str(sum(bool(result[layer]) for result in tried)) for layer in LAYERS) + f" | {alone} |")
-    alone = [name for name in mutants if name in results and not any(results[name][layer] for layer in LAYERS)]
+    alone = [name for name in mutants if name in results and not is_seen(results[name])]
     if alone:
-        lines += ["", "Seen by unit tests alone:", "", "| mutant | block | vectors that reach it | rule |", "|---|---|---|---|"]
-        lines += [f"| `{name}` | `{pathlib.Path(mutants[name]['file']).stem}` | {results[name]['reached']} | {mutants[name]['rule']} |" for name in alone]
+        lines += ["", "Seen by unit tests alone:", "", "| mutant | block | vectors that reach it | run | rule |", "|---|---|---|---|---|"]
+        lines += [f"| `{name}` | `{pathlib.Path(mutants[name]['file']).stem}` | {results[name]['reached']} | {results[name]['run']} | {mutants[name]['rule']} |" for name in alone]
     return lines
 
 
@@ -149,11 +165,13 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("name", nargs="*", help="mutants to try, also those that have been tried (default: all that have not)")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no mutant after so many minutes")
+    parser.add_argument("--vectors", type=int, default=200,
+                        help="vectors to run each with, at most (default 200); one that was not seen with fewer is tried again")
     parser.add_argument("--page", action="store_true", help="try nothing, write the table of docs/mutants.md anew")
     parser.add_argument("-j", "--jobs", type=int, default=1, help="compilers, then mutants, at a time (default 1)")
     args = parser.parse_args()
-    if args.jobs < 1:
-        parser.error("--jobs: at least 1")
+    if args.jobs < 1 or args.vectors < 1:
+        parser.error("--jobs, --vectors: at least 1")
     return parser, args
 
 
@@ -163,7 +181,7 @@ def main():
     if unknown := [name for name in args.name if name not in mutants]:
         parser.error(f"no mutant {', '.join(unknown)} (scripts/mutate.sh --list shows them)")
     results = read_record(mutants)
-    todo = args.name or [name for name in mutants if name not in results]
+    todo = args.name or [name for name in mutants if name not in results or not is_tried(results[name], args.vectors)]
     # From all over the list, so that a part of it says something of the whole.
     todo.sort(key=lambda name: zlib.crc32(name.encode()))
     if todo and not args.page:
@@ -172,11 +190,11 @@ def main():
         if problems := mutate.copy_sources(mutants):
             raise mutate.Problem("\n".join(problems))
         program = mutate.build_nic(args.jobs)
-        limits, reach = limits_of(program), find_reach(mutants, args.jobs)
+        seconds, reach = seconds_of(program), find_reach(mutants, args.jobs)
         with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
             def attempt_one(name):
                 late = time.monotonic() - start > 60 * args.minutes
-                return name, None if late else layers(program, mutants[name], reach, blocks, limits)
+                return name, None if late else layers(program, mutants[name], reach, blocks, seconds, args.vectors)
             for tried in concurrent.futures.as_completed([pool.submit(attempt_one, name) for name in todo]):
                 name, result = tried.result()
                 if result is None:

@@ -86,7 +86,7 @@ VLAN, PRIORITY = number(12, 0, 0xFFE), number(3)
 
 
 def raw_number(bits):
-    """A number in an admin command, or whose it is."""
+    """A number in an admin command or a doorbell, or whose it is."""
     return {"anyOf": [number(bits), ref("object_number")]}
 
 
@@ -94,6 +94,11 @@ def object_number():
     of = [thing({"of": {"const": "queue_pair"}}, {"qp": QP, "xor": U32}), thing({"of": {"const": "region"}, "name": NAME}, {"xor": U32}),
           thing({"of": one_of(["initiator_queue", "receive_queue", "shared_queue"])}, {"xor": U32})]
     return {"oneOf": [*of, thing({"free": one_of(["queue_pair", "queue", "shared_queue", "event_queue", "key"])})]}
+
+
+def command_fields(layout):
+    """Those of an admin command or a doorbell."""
+    return thing({}, {field[0]: raw_number(min(field[1], 64)) for field in layout.fields if not field[0].startswith("reserved")} if layout else {})
 
 
 def one_of(names):
@@ -265,7 +270,6 @@ def steps():
         "resize_cq": ({"depth": U32}, {"queue": one_of(QUEUES), **returns}),
         "moderate_cq": ({"count": U16, "us": U16}, {"queue": one_of(QUEUES)}),
         "modify_srq": ({}, {"depth": U32, "threshold": U32, **returns}),
-        "srq_doorbell": ({"producer": U16}, {}),
         "fast_register": ({"context": U64, "name": NAME, "region": NAME, "offset": U64, "length": U64},
                           {**qp, "flags": flags([*MR_FLAGS, "REMOTE_ATOMIC"]), "base": U64, "pages": U64, "remote_access": BOOLEAN,
                            "options": flags(["SILENT_SUCCESS", "READ_FENCE", "DEFER"]), **returns}),
@@ -293,8 +297,11 @@ def steps():
                                                           ({"const": "peer_address"}, address, {"const": False}))],
     }
     known["admin"] = [({"opcode": {"const": name}, "number": raw_number(32), "status": one_of(ADMIN_STATUSES)},
-                       {"fields": thing({}, {field[0]: raw_number(min(field[1], 64)) for field in layout.fields if not field[0].startswith("reserved")})} if layout else
-                       {"fields": thing({})}) for name, _, layout in generate_host_interface.admin_bodies(HOST)]
+                       {"fields": command_fields(layout)}) for name, _, layout in generate_host_interface.admin_bodies(HOST)]
+    page, store = {"page": one_of(["own", "kernel", "other"])}, {"enum": [8, 64]}
+    known["doorbell"] = [({"register": {"const": name}}, {"fields": command_fields(layout), **page, "bytes": store}) for name, _, layout in generate_host_interface.doorbells(HOST)]
+    known["push_wqe"] = ({"pieces": listed({"oneOf": [thing({"at": {**number(8), "multipleOf": 8}}, {"bytes": {"const": 8}}),
+                                                      thing({"at": {**number(8), "multipleOf": 64}, "bytes": {"const": 64}})]}, 1)}, {**qp, **page})
     known["spoil_wqe"] = ({"set": listed(thing({"byte": number(9, 0, 511), "value": U8}), 1)}, qp)
     known["send"] = (*known["send"], {"not": {"required": ["immediate", "invalidate"]}})
     return known

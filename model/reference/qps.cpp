@@ -335,7 +335,7 @@ bool Qps::receive_doorbell(std::uint32_t number, std::uint16_t producer, std::ui
   if (!qp || qp->uar != uar || qp->use_srq) return false;
   const auto posted = static_cast<std::uint16_t>(producer - qp->rq_done);
   if (posted > 1u << qp->rq_log_depth) return false;
-  if (posted < static_cast<std::uint16_t>(qp->rq_producer - qp->rq_done)) return true;
+  if (posted < static_cast<std::uint16_t>(qp->rq_producer - qp->rq_done)) return false;
   qp->rq_producer = producer;
   qp->request_signal.raise();
   return true;

@@ -103,9 +103,10 @@ void VectorSession::run(const VectorStep& step) {
     case StepKind::kModifySrq:
       return expect_status(step,
                            side(step).srq->Modify(static_cast<ULONG>(step.size), static_cast<ULONG>(*step.value)));
-    case StepKind::kSrqDoorbell: return srq_doorbell(step);
     case StepKind::kAdmin: return admin(step);
     case StepKind::kSpoilWqe: return spoil_wqe(step);
+    case StepKind::kDoorbell: return doorbell(step);
+    case StepKind::kPushWqe: return push_wqe(step);
     case StepKind::kFastRegister: return fast_register(step);
     case StepKind::kEndRegistration: return end_registration(step);
     case StepKind::kQueryAdapter: return query_adapter(step);

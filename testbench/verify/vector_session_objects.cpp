@@ -291,12 +291,4 @@ void VectorSession::resize_cq(const VectorStep& step) {
   expect_status(step, cq(step).Resize(static_cast<ULONG>(step.size)));
 }
 
-/// For requests that are not there.
-void VectorSession::srq_doorbell(const VectorStep& step) {
-  auto& core = *static_cast<nd2::SharedReceiveQueue&>(*side(step).srq).core();
-  core.process()->ring(
-      hw::uar::kSrqDoorbell,
-      hw::SrqDoorbell{.srqn = core.srqn(), .producer_index = static_cast<std::uint16_t>(step.size)}.word());
-}
-
 }  // namespace rnic::testbench

@@ -1,13 +1,15 @@
-// The steps of a VectorSession that go past the driver: commands of the admin queue, and bytes of WQEs.
+// The steps of a VectorSession that go past the driver: commands of the admin queue, bytes of WQEs, and writes to UAR
+// pages.
 #include "testbench/verify/vector_session.hpp"
 
 #include <fmt/format.h>
 
 #include <array>
+#include <cstring>
 
 #include "driver/nd2/shared_receive_queue.hpp"
 #include "driver/umd/send_queue.hpp"
-#include "testbench/generated/admin_bodies.hpp"
+#include "testbench/generated/raw_commands.hpp"
 
 namespace rnic::testbench {
 namespace {
@@ -23,6 +25,12 @@ void put_bits(std::span<std::uint8_t> body, unsigned bit, unsigned width, std::u
     const auto mask = static_cast<std::uint8_t>(1u << (bit + i) % 8);
     byte = static_cast<std::uint8_t>((value >> i & 1) != 0 ? byte | mask : byte & ~mask);
   }
+}
+
+std::uint64_t word_of(std::span<const std::uint8_t> bytes) {
+  std::uint64_t word = 0;
+  std::memcpy(&word, bytes.data(), sizeof word);
+  return word;
 }
 
 /// The command that says whether there is an object of this kind.
@@ -111,8 +119,8 @@ void VectorSession::admin(const VectorStep& step) {
                                   hw::kAdminStatusNames.at(static_cast<std::size_t>(command.status))));
 }
 
-/// Of the newest that was posted; one that was deferred the NIC has not seen.
-void VectorSession::spoil_wqe(const VectorStep& step) {
+/// The slot of the newest that was posted; one that was deferred the NIC has not seen.
+std::span<std::uint8_t> VectorSession::newest_wqe(const VectorStep& step) {
   auto& qp = pair(step).core();
   const auto stride = std::size_t{1} << umd::SendQueue::log_stride_for(qp.granted().send_segments,
                                                                        qp.granted().inline_bytes, qp.type());
@@ -127,9 +135,57 @@ void VectorSession::spoil_wqe(const VectorStep& step) {
     newest_index = control.wqe_index;
   }
   if (!newest) throw VectorFailure(fmt::format("{}: nothing has been posted", step.text));
+  return ring.subspan(*newest, stride);
+}
+
+void VectorSession::spoil_wqe(const VectorStep& step) {
+  const auto wqe = newest_wqe(step);
   for (const auto& [byte, value] : step.spoil) {
-    if (byte >= stride) throw VectorFailure(fmt::format("{}: the WQE has a slot of {} bytes", step.text, stride));
-    ring[*newest + byte] = value;
+    if (byte >= wqe.size())
+      throw VectorFailure(fmt::format("{}: the WQE has a slot of {} bytes", step.text, wqe.size()));
+    wqe[byte] = value;
+  }
+}
+
+/// Offset of the page in BAR0.
+std::uint64_t VectorSession::uar_page(const VectorStep& step) {
+  const std::uint64_t own = side(step).process->uar();
+  switch (step.uar_write.page) {
+    case VectorUarWrite::Page::kOwn: return own * hw::kUarPageBytes;
+    case VectorUarWrite::Page::kKernel: return std::uint64_t{hw::kKernelUar} * hw::kUarPageBytes;
+    default: return (own + 1) * hw::kUarPageBytes;  // the last that was given away
+  }
+}
+
+void VectorSession::doorbell(const VectorStep& step) {
+  const auto& write = step.uar_write;
+  const auto& layout = hw::kDoorbellWords[write.word];
+  std::array<std::uint8_t, 64> line{};
+  const auto word = std::span(line).subspan(layout.offset);
+  for (const auto& field : layout.fields) {
+    const auto given = write.fields.find(std::string(field.name));
+    if (given != write.fields.end()) put_bits(word, field.bit, field.width, number_of(step, given->second));
+  }
+  auto& device = side(step).endpoint->device();
+  const auto page = uar_page(step);
+  write.line ? device.write_burst64(page, line) : device.write64(page + layout.offset, word_of(word));
+}
+
+void VectorSession::push_wqe(const VectorStep& step) {
+  const auto wqe = newest_wqe(step);
+  std::array<std::uint8_t, hw::kUarWqeWindowBytes> image{};
+  std::copy_n(wqe.begin(), std::min(wqe.size(), image.size()), image.begin());
+  auto& device = side(step).endpoint->device();
+  window_write_barrier();
+  for (const auto& piece : step.uar_write.pieces) {
+    const auto at = uar_page(step) + hw::uar::kWqeWindow + piece.at;
+    const auto bytes = std::span(image).subspan(piece.at);
+    if (piece.bytes == 64) {
+      device.write_burst64(at, bytes.first<64>());
+    } else {
+      device.write64(at, word_of(bytes));
+    }
+    window_flush_barrier();
   }
 }
 

@@ -156,7 +156,6 @@ enum class StepKind : std::uint8_t {
   kResizeCq,
   kModerateCq,
   kModifySrq,
-  kSrqDoorbell,
   kFastRegister,
   kEndRegistration,
   kQueryAdapter,
@@ -183,6 +182,8 @@ enum class StepKind : std::uint8_t {
   kQueryConnection,
   kAdmin,
   kSpoilWqe,
+  kDoorbell,
+  kPushWqe,
 };
 
 /// Steps about connectors and listeners.
@@ -215,7 +216,7 @@ enum class VectorObject : std::uint8_t {
   kListener
 };
 
-/// A number in an admin command: as it stands, or that of an object of the host.
+/// A number in an admin command or a doorbell: as it stands, or that of an object of the host.
 struct VectorNumber {
   enum class Free : std::uint8_t { kNothing, kQueuePair, kQueue, kSharedQueue, kEventQueue, kKey };
   std::uint64_t value = 0;  ///< Or what the number is exclusive-or'd with
@@ -231,6 +232,20 @@ struct VectorCommand {
   VectorNumber number;
   std::map<std::string, VectorNumber> fields;  ///< That are otherwise than in a right command
   hw::AdminStatus status{};
+};
+
+/// A write to a doorbell register, or pieces of a WQE for a WQE window, past the driver.
+struct VectorUarWrite {
+  /// The UAR page: that of the host's process, the kernel driver's, or one that nobody has.
+  enum class Page : std::uint8_t { kOwn, kKernel, kOther };
+  struct Piece {
+    std::uint32_t at = 0, bytes = 0;  ///< 8 or 64
+  };
+  Page page{};
+  std::size_t word = 0;                        ///< kDoorbell: in hw::kDoorbellWords
+  std::map<std::string, VectorNumber> fields;  ///< The others are 0
+  bool line = false;                           ///< Written as the line of 64 bytes that has the register
+  std::vector<Piece> pieces;                   ///< kPushWqe, in this order
 };
 
 /// The queue of a host that a step is about.
@@ -302,6 +317,7 @@ struct VectorStep {
   VectorConnection connection;
   VectorCommand command;                                      ///< kAdmin
   std::vector<std::pair<std::uint32_t, std::uint8_t>> spoil;  ///< kSpoilWqe: bytes of the WQE and what they become
+  VectorUarWrite uar_write;                                   ///< kDoorbell, kPushWqe
   std::uint32_t op_flags = 0;                                 ///< kFastRegister: ND_OP_FLAG_*
   std::optional<std::uint64_t> needs;                         ///< kQueryAdapter: the size that comes back
   struct Range {

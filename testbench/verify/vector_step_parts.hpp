@@ -57,6 +57,9 @@ void read_null(VectorReader& from, VectorStep& to, const VectorReader::Names& ar
 void read_admin_step(VectorReader& from, const VectorSetup& setup, VectorStep& to);
 /// Bytes of a WQE, past the driver.
 void read_spoil_step(VectorReader& from, const VectorSetup& setup, VectorStep& to);
+/// A doorbell, and pieces of a WQE for a window, past the driver.
+void read_doorbell_step(VectorReader& from, const VectorSetup& setup, VectorStep& to);
+void read_push_step(VectorReader& from, const VectorSetup& setup, VectorStep& to);
 void read_memory_step(VectorReader& from, const VectorSetup& setup, VectorStep& to);
 void read_fault_step(VectorReader& from, const VectorSetup& setup, VectorStep& to);
 void read_receive_ethernet_step(VectorReader& from, const VectorSetup& setup, VectorStep& to);

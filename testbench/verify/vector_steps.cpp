@@ -61,7 +61,6 @@ const Names kSteps = {{"send", number_of(StepKind::kSend)},
                       {"resize_cq", number_of(StepKind::kResizeCq)},
                       {"moderate_cq", number_of(StepKind::kModerateCq)},
                       {"modify_srq", number_of(StepKind::kModifySrq)},
-                      {"srq_doorbell", number_of(StepKind::kSrqDoorbell)},
                       {"fast_register", number_of(StepKind::kFastRegister)},
                       {"end_registration", number_of(StepKind::kEndRegistration)},
                       {"query_adapter", number_of(StepKind::kQueryAdapter)},
@@ -87,7 +86,9 @@ const Names kSteps = {{"send", number_of(StepKind::kSend)},
                       {"notify_disconnect", number_of(StepKind::kNotifyDisconnect)},
                       {"query_connection", number_of(StepKind::kQueryConnection)},
                       {"admin", number_of(StepKind::kAdmin)},
-                      {"spoil_wqe", number_of(StepKind::kSpoilWqe)}};
+                      {"spoil_wqe", number_of(StepKind::kSpoilWqe)},
+                      {"doorbell", number_of(StepKind::kDoorbell)},
+                      {"push_wqe", number_of(StepKind::kPushWqe)}};
 /// Attributes that `modify` takes, and their largest values.
 const Names kAttributes = {{"ack_timeout", 31},     {"retry_count", 7},     {"rnr_retry", 7},
                            {"min_rnr_timer", 31},   {"traffic_class", 255}, {"hop_limit", 255},
@@ -284,10 +285,6 @@ VectorStep read_vector_step(VectorReader from, const VectorSetup& setup, std::si
       to.value = from.number<std::uint32_t>("threshold", 0);
       to.status = read_status(from);
       break;
-    case StepKind::kSrqDoorbell:
-      if (!setup.srq) from.fail("the setup has no \"srq\"");
-      to.size = from.number<std::uint16_t>("producer");
-      break;
     case StepKind::kFastRegister:
       to.qp = read_qp(from, setup, "qp");
       read_fast_register_step(from, to);
@@ -319,6 +316,8 @@ VectorStep read_vector_step(VectorReader from, const VectorSetup& setup, std::si
     case StepKind::kQueryConnection: read_connection_step(from, setup, to); break;
     case StepKind::kAdmin: read_admin_step(from, setup, to); break;
     case StepKind::kSpoilWqe: read_spoil_step(from, setup, to); break;
+    case StepKind::kDoorbell: read_doorbell_step(from, setup, to); break;
+    case StepKind::kPushWqe: read_push_step(from, setup, to); break;
   }
   from.finish();
   return to;

@@ -1,9 +1,9 @@
-// Steps that go past the driver: commands of the admin queue, and bytes of WQEs.
+// Steps that go past the driver: commands of the admin queue, bytes of WQEs, and writes to UAR pages.
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "testbench/generated/admin_bodies.hpp"
+#include "testbench/generated/raw_commands.hpp"
 #include "testbench/verify/vector_step_parts.hpp"
 
 namespace rnic::testbench {
@@ -55,6 +55,34 @@ VectorNumber read_number(VectorReader& holder, const VectorSetup& setup, const c
   return number;
 }
 
+/// "fields": those of a layout by their names. The addresses have more bits than a number: their lower half is what it
+/// says, and the upper half is nothing.
+void read_fields(VectorReader& from, const VectorSetup& setup, std::span<const hw::CommandField> layout,
+                 std::map<std::string, VectorNumber>& to) {
+  if (!from.find("fields")) return;
+  VectorReader fields = from.object("fields");
+  for (const auto& field : layout) {
+    const std::string key(field.name);
+    if (fields.find(key.c_str()))
+      to[key] = read_number(fields, setup, key.c_str(), std::min<unsigned>(field.width, 64));
+  }
+  fields.finish();
+}
+
+void read_page(VectorReader& from, VectorUarWrite& to) {
+  using Page = VectorUarWrite::Page;
+  static const Names kPages = {
+      {"own", number_of(Page::kOwn)}, {"kernel", number_of(Page::kKernel)}, {"other", number_of(Page::kOther)}};
+  if (from.find("page")) to.page = static_cast<Page>(from.name("page", kPages));
+}
+
+/// A store of a processor: one word, or a line that has been combined.
+std::uint32_t read_store_bytes(VectorReader& from) {
+  const auto bytes = from.number<std::uint32_t>("bytes", 8);
+  if (bytes != 8 && bytes != 64) from.fail("\"bytes\" is 8 or 64");
+  return bytes;
+}
+
 }  // namespace
 
 void read_admin_step(VectorReader& from, const VectorSetup& setup, VectorStep& to) {
@@ -64,15 +92,7 @@ void read_admin_step(VectorReader& from, const VectorSetup& setup, VectorStep& t
   command.body = static_cast<std::size_t>(from.name("opcode", kOpcodes));
   command.number = read_number(from, setup, "number", 32);
   command.status = static_cast<hw::AdminStatus>(from.name("status", kStatuses));
-  if (!from.find("fields")) return;
-  VectorReader fields = from.object("fields");
-  for (const auto& field : hw::kAdminBodies[command.body].fields) {
-    const std::string key(field.name);
-    // The addresses have more bits than a number: their lower half is what it says, and the upper half is nothing.
-    if (fields.find(key.c_str()))
-      command.fields[key] = read_number(fields, setup, key.c_str(), std::min<unsigned>(field.width, 64));
-  }
-  fields.finish();
+  read_fields(from, setup, hw::kAdminBodies[command.body].fields, command.fields);
 }
 
 void read_spoil_step(VectorReader& from, const VectorSetup& setup, VectorStep& to) {
@@ -84,6 +104,30 @@ void read_spoil_step(VectorReader& from, const VectorSetup& setup, VectorStep& t
     const auto byte = one.number<std::uint32_t>("byte");
     if (byte >= kMaxWqeBytes) one.fail(fmt::format("a WQE has at most {} bytes", kMaxWqeBytes));
     to.spoil.emplace_back(byte, one.number<std::uint8_t>("value"));
+    one.finish();
+  }
+}
+
+void read_doorbell_step(VectorReader& from, const VectorSetup& setup, VectorStep& to) {
+  static const Names kRegisters = numbered(hw::kDoorbellWords, [](const hw::DoorbellWord& word) { return word.name; });
+  auto& write = to.uar_write;
+  write.word = static_cast<std::size_t>(from.name("register", kRegisters));
+  read_fields(from, setup, hw::kDoorbellWords[write.word].fields, write.fields);
+  read_page(from, write);
+  write.line = read_store_bytes(from) != 8;
+}
+
+void read_push_step(VectorReader& from, const VectorSetup& setup, VectorStep& to) {
+  to.qp = read_qp(from, setup, "qp");
+  read_page(from, to.uar_write);
+  const auto& list = from.list(from.need("pieces"), "pieces");
+  if (list.empty()) from.fail("\"pieces\" names none");
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    VectorReader one = from.element(list[i], "pieces", i);
+    VectorUarWrite::Piece piece{.at = one.number<std::uint32_t>("at"), .bytes = read_store_bytes(one)};
+    if (piece.at % piece.bytes != 0 || piece.at >= hw::kUarWqeWindowBytes)
+      one.fail(fmt::format("\"at\" is a multiple of \"bytes\", below {}", hw::kUarWqeWindowBytes));
+    to.uar_write.pieces.push_back(piece);
     one.finish();
   }
 }

@@ -20,6 +20,9 @@ constexpr std::uint32_t kDepth = 16;
 /// Kinds of requests, drawn: below kRead are Writes, behind it Sends, from kMemory on those about keys.
 constexpr std::size_t kRead = 2, kMemory = 6;
 
+/// What goes on: everything; Reads of the peers, and queries; queries, and a request of host A now and then.
+enum class Stage { kAll, kReads, kFew };
+
 std::uint8_t pattern(std::size_t at) { return static_cast<std::uint8_t>((at * 13 + at / 251) | 1); }
 
 /// One end of a pair.
@@ -170,9 +173,19 @@ struct Lab {
   // ---- What goes on at the same time --------------------------------------------------------------------------------
   void work(std::size_t host) {
     take(host);
-    if (reads_alone) {
+    if (stage == Stage::kReads) {
       if (host == 1) post_send(1, some(1), kRead, false);
       return pass(host, 300 + below(1'000));
+    }
+    if (stage == Stage::kFew) {
+      auto& end = some(host);
+      if (host == 0) {
+        post_send(0, end, below(10), below(2) == 0);
+        end.qp->ring_deferred();
+      } else {
+        post_receive(1, end);
+      }
+      return pass(host, 200 + below(1'000));
     }
     for (std::size_t i = 1 + below(4); i-- > 0;) post_receive(host, some(host));
     auto& end = some(host);
@@ -183,7 +196,7 @@ struct Lab {
   }
   /// An index that the device knows moves nothing (host interface, "Doorbells").
   void ring() {
-    if (reads_alone) return pass(0, 300);
+    if (stage != Stage::kAll) return pass(0, 300);
     for (std::size_t i = 1 + below(4); i-- > 0;) {
       const auto& end = some(0);
       const auto qpn = end.qp->qpn();
@@ -212,7 +225,7 @@ struct Lab {
   }
   /// To nobody: the queue pair with that place has another number.
   void stray() {
-    if (reads_alone) return pass(1, 300);
+    if (stage != Stage::kAll) return pass(1, 300);
     static constexpr std::array<std::uint8_t, 4> kOpcodes = {0x04, 0x11, 0x11, 0x10};
     for (std::size_t i = 1 + below(3); i-- > 0;) {
       auto f = packet_between(b.endpoint, a.endpoint, kOpcodes[below(kOpcodes.size())], some(0).qp->qpn() ^ 0x800000,
@@ -231,7 +244,7 @@ struct Lab {
   std::array<std::array<End, kPairs>, 2> ends;
   std::mt19937_64 random;
   std::uint64_t next_id = 1;
-  bool reads_alone = false;  ///< Of the peers; and queries
+  Stage stage = Stage::kAll;
 };
 
 /// An application that does `step` again and again while there is work.
@@ -264,9 +277,11 @@ void round(Lab& lab, Crew& crew) {
   lab.open();
   crew.working = true;
   lab.pass(0, 5'000 + lab.below(15'000));
-  lab.reads_alone = true;
+  lab.stage = Stage::kReads;
   lab.pass(0, 5'000);
-  lab.reads_alone = false;
+  lab.stage = Stage::kFew;
+  lab.pass(0, 25'000);
+  lab.stage = Stage::kAll;
   for (auto& end : lab.ends[0]) {
     if (lab.below(3) != 0) continue;
     must(end.qp->drain(false));

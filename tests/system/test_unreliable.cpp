@@ -275,21 +275,26 @@ TEST_CASE("under a bad wire no message of UC is mixed with another") {
 }
 
 TEST_CASE(
-    "datagrams leave while atomics of the peer meet memory that cannot be read: each is told its own (9.7.5.2, "
+    "datagrams and WRITEs leave while atomics of the peer meet memory that cannot be read: each is told its own "
+    "(9.7.5.2, "
     "9.8.3)") {
-  const auto options = WorldOptions::from_environment("unreliable_beside_failures");
+  auto options = WorldOptions::from_environment("unreliable_beside_failures");
+  options.host.root_complex.read_latency_ns = 10;  // one failure comes soon after another
+  options.host.root_complex.jitter_ns = 50;
   auto& world = fresh_world(options);
   world.declare(testbench::Violation::kIommuFault);
   with_endpoints(world, [&](Endpoint& endpoint_a, Endpoint& endpoint_b) {
     constexpr std::uint32_t kQkey = 77;
-    constexpr std::size_t kRounds = 4, kAtomics = 8, kDatagrams = 400;
+    constexpr std::size_t kRounds = 24, kAtomics = 16, kSenders = 3, kRequests = 60, kUnderWrites = 4096;
     UnreliableSide a(endpoint_a), b(endpoint_b, must(umd::ProcessContext::open(endpoint_b.kernel().kernel_node())));
     // A region of one page that nothing stands behind: requests pass the check of their key, and their reads fail.
     const auto registrar = must(umd::QueuePair::create_idle(
-        b.process, {.send_cq = b.cq,
-                    .receive_cq = b.receive_cq,
-                    .capacity = {.send_depth = 4, .receive_depth = 4, .send_segments = 4, .receive_segments = 4},
-                    .fast_register = true}));
+        b.process,
+        {.send_cq = b.cq,
+         .receive_cq = b.receive_cq,
+         .capacity =
+             {.send_depth = 64, .receive_depth = 4, .send_segments = 4, .receive_segments = 4, .inline_bytes = 64},
+         .fast_register = true}));
     testbench::connect_pair(endpoint_a, a.add_qp(QpType::kRc), endpoint_b, *registrar, {});
     const auto region = must(b.process->create_fast_mr({.max_pages = 1, .remote_access = true}));
     const std::vector<std::uint64_t> nowhere{0x1000};
@@ -298,25 +303,44 @@ TEST_CASE(
         {.pages = nowhere, .length = 4096, .base = 0x10000, .local_write = true, .remote_atomic = true}, {}));
     REQUIRE(b.sent().status == CqeStatus::kSuccess);
 
-    auto& from = b.add_datagram_qp(kQkey);
+    // Datagrams of one queue pair or of two, in some rounds with WRITEs of a third, whose acknowledgements come
+    // between.
+    std::vector<umd::QueuePair*> senders;
+    for (std::size_t i = 0; i + 1 < kSenders; ++i) senders.push_back(&b.add_datagram_qp(kQkey));
+    senders.push_back(registrar.get());
     auto& to = a.add_datagram_qp(kQkey);
     const auto peer = umd::AddressHandle::create(testbench::address_of(endpoint_a, false)).take();
-    const auto datagram = b.segment(0, 8);
-    std::uint64_t next = 0, completed = 0;
-    const auto stream = [&](std::size_t until) {
-      umd::Completion done;
-      for (; completed < until; endpoint_b.device().elapse(20)) {
-        while (next < until && from.has_room(1)) {
-          must(from.post_send({.opcode = WqeOpcode::kSend,
-                               .id = next++,
-                               .segments = {&datagram, 1},
-                               .address = &peer,
-                               .dest_qpn = to.qpn(),
-                               .qkey = kQkey}));
+    const auto data = b.segment(0, 8);
+    std::array<std::uint64_t, kSenders> posted{}, completed{};
+    // The first `active` of them send so many each, and all are completed.
+    const auto stream = [&](std::size_t active, std::size_t requests) {
+      const auto before = posted;
+      std::size_t left = active * requests;
+      for (umd::Completion done; left > 0; endpoint_b.device().elapse(20)) {
+        for (std::size_t i = 0; i < active; ++i) {
+          while (posted[i] < before[i] + requests && senders[i]->has_room(1)) {
+            SendRequest request{.opcode = WqeOpcode::kSend,
+                                .id = i + kSenders * posted[i]++,
+                                .segments = {&data, 1},
+                                .inline_data = true};
+            if (senders[i] == registrar.get()) {
+              request.opcode = WqeOpcode::kWrite;
+              request.remote_address = a.at(kUnderWrites);
+              request.remote_key = a.region->key();
+            } else {
+              request.address = &peer;
+              request.dest_qpn = to.qpn();
+              request.qkey = kQkey;
+            }
+            must(senders[i]->post_send(request));
+          }
         }
-        while (b.cq->poll({&done, 1}) != 0) {
-          CHECK(done.id == completed++);
+        // Who asks after a queue pair in the midst of it takes nothing away.
+        for (std::size_t i = 0; i < active; ++i)
+          CHECK(must(senders[i]->kernel_qp().query()).state == static_cast<std::uint8_t>(hw::QpState::kRts));
+        for (; b.cq->poll({&done, 1}) != 0; --left) {
           CHECK(done.status == CqeStatus::kSuccess);
+          CHECK(done.id / kSenders == completed[done.id % kSenders]++);
         }
       }
     };
@@ -326,7 +350,7 @@ TEST_CASE(
         testbench::connect_pair(endpoint_a, a.add_qp(QpType::kRc), endpoint_b, b.add_qp(QpType::kRc), {});
         failing.push_back(a.qps.back());
       }
-      stream(completed + 20);
+      stream(1 + round % kSenders, 4);
       for (std::size_t i = 0; i < kAtomics; ++i) {
         const auto result = a.segment(64 * i, 8);
         must(failing[i]->post_send({.opcode = WqeOpcode::kFetchAdd,
@@ -336,11 +360,13 @@ TEST_CASE(
                                     .remote_key = region->key(),
                                     .swap_add = 1}));
       }
-      stream(completed + kDatagrams);
+      stream(1 + round % kSenders, kRequests);
       for (std::size_t i = 0; i < kAtomics; ++i) {
         CHECK(a.sent().status == CqeStatus::kRemOpErr);
         CHECK(a.untouched(64 * i, 64));
       }
+      a.qps.resize(a.qps.size() - kAtomics);
+      b.qps.resize(b.qps.size() - kAtomics);
     }
     CHECK(endpoint_b.host().iommu().fault_count() == kRounds * kAtomics);
   });

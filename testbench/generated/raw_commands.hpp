@@ -8,8 +8,8 @@
 
 namespace rnic::hw {
 
-/// A field of the body of an admin command, from its lowest bit on.
-struct AdminField {
+/// A field of a command, from its lowest bit on.
+struct CommandField {
   std::string_view name;
   std::uint16_t bit{}, width{};
 };
@@ -17,29 +17,35 @@ struct AdminField {
 struct AdminBody {
   std::string_view name;
   std::uint8_t opcode{};
-  std::span<const AdminField> fields;
+  std::span<const CommandField> fields;
+};
+/// A doorbell register of a UAR page, and the fields of its word.
+struct DoorbellWord {
+  std::string_view name;
+  std::uint16_t offset{};
+  std::span<const CommandField> fields;
 };
 
-inline constexpr std::array<AdminField, 3> kCreateEqFields = {{
+inline constexpr std::array<CommandField, 3> kCreateEqFields = {{
     {"base", 0, 64},
     {"log_depth", 64, 8},
     {"msix_vector", 72, 8},
 }};
-inline constexpr std::array<AdminField, 4> kCreateCqFields = {{
+inline constexpr std::array<CommandField, 4> kCreateCqFields = {{
     {"base", 0, 64},
     {"log_depth", 64, 8},
     {"eqn", 72, 8},
     {"uar", 80, 8},
 }};
-inline constexpr std::array<AdminField, 2> kModifyCqFields = {{
+inline constexpr std::array<CommandField, 2> kModifyCqFields = {{
     {"count", 0, 16},
     {"period", 16, 16},
 }};
-inline constexpr std::array<AdminField, 2> kResizeCqFields = {{
+inline constexpr std::array<CommandField, 2> kResizeCqFields = {{
     {"base", 0, 64},
     {"log_depth", 64, 8},
 }};
-inline constexpr std::array<AdminField, 11> kCreateMrFields = {{
+inline constexpr std::array<CommandField, 11> kCreateMrFields = {{
     {"va", 0, 64},
     {"length", 64, 64},
     {"page_list", 128, 64},
@@ -52,11 +58,11 @@ inline constexpr std::array<AdminField, 11> kCreateMrFields = {{
     {"window_bind", 228, 1},
     {"read_sink", 229, 1},
 }};
-inline constexpr std::array<AdminField, 2> kCreateMwFields = {{
+inline constexpr std::array<CommandField, 2> kCreateMwFields = {{
     {"pd", 0, 24},
     {"window_type", 24, 8},
 }};
-inline constexpr std::array<AdminField, 6> kCreateFastMrFields = {{
+inline constexpr std::array<CommandField, 6> kCreateFastMrFields = {{
     {"pd", 0, 24},
     {"remote_access", 24, 1},
     {"window_bind", 25, 1},
@@ -64,7 +70,7 @@ inline constexpr std::array<AdminField, 6> kCreateFastMrFields = {{
     {"list_line", 64, 16},
     {"list_lines", 80, 8},
 }};
-inline constexpr std::array<AdminField, 15> kCreateQpFields = {{
+inline constexpr std::array<CommandField, 15> kCreateQpFields = {{
     {"sq_base", 0, 64},
     {"rq_base", 64, 64},
     {"retired_address", 128, 64},
@@ -81,7 +87,7 @@ inline constexpr std::array<AdminField, 15> kCreateQpFields = {{
     {"srqn", 320, 24},
     {"use_srq", 344, 1},
 }};
-inline constexpr std::array<AdminField, 30> kModifyQpFields = {{
+inline constexpr std::array<CommandField, 30> kModifyQpFields = {{
     {"next_state", 0, 8},
     {"path_mtu", 8, 8},
     {"max_dest_rd_atomic", 16, 8},
@@ -113,11 +119,11 @@ inline constexpr std::array<AdminField, 30> kModifyQpFields = {{
     {"attr_mask", 576, 21},
     {"cur_state", 600, 8},
 }};
-inline constexpr std::array<AdminField, 2> kQueryQpCountersFields = {{
+inline constexpr std::array<CommandField, 2> kQueryQpCountersFields = {{
     {"upper", 0, 1},
     {"clear", 1, 1},
 }};
-inline constexpr std::array<AdminField, 7> kCreateSrqFields = {{
+inline constexpr std::array<CommandField, 7> kCreateSrqFields = {{
     {"base", 0, 64},
     {"pd", 64, 24},
     {"log_depth", 88, 8},
@@ -126,17 +132,17 @@ inline constexpr std::array<AdminField, 7> kCreateSrqFields = {{
     {"uar", 112, 8},
     {"limit", 128, 16},
 }};
-inline constexpr std::array<AdminField, 5> kModifySrqFields = {{
+inline constexpr std::array<CommandField, 5> kModifySrqFields = {{
     {"set_limit", 0, 1},
     {"set_ring", 1, 1},
     {"limit", 16, 16},
     {"log_depth", 32, 8},
     {"base", 64, 64},
 }};
-inline constexpr std::array<AdminField, 1> kAttachMulticastFields = {{
+inline constexpr std::array<CommandField, 1> kAttachMulticastFields = {{
     {"mgid", 0, 128},
 }};
-inline constexpr std::array<AdminField, 1> kDetachMulticastFields = {{
+inline constexpr std::array<CommandField, 1> kDetachMulticastFields = {{
     {"mgid", 0, 128},
 }};
 
@@ -168,6 +174,36 @@ inline constexpr std::array<AdminBody, 27> kAdminBodies = {{
     {"ModifySrq", 0x53, kModifySrqFields},
     {"AttachMulticast", 0x60, kAttachMulticastFields},
     {"DetachMulticast", 0x61, kDetachMulticastFields},
+}};
+
+inline constexpr std::array<CommandField, 2> kUarSendDoorbellFields = {{
+    {"qpn", 0, 24},
+    {"producer_index", 32, 16},
+}};
+inline constexpr std::array<CommandField, 2> kUarReceiveDoorbellFields = {{
+    {"qpn", 0, 24},
+    {"producer_index", 32, 16},
+}};
+inline constexpr std::array<CommandField, 3> kUarCqDoorbellFields = {{
+    {"cqn", 0, 24},
+    {"arm", 24, 2},
+    {"consumer_index", 32, 24},
+}};
+inline constexpr std::array<CommandField, 2> kUarEqDoorbellFields = {{
+    {"eqn", 0, 24},
+    {"consumer_index", 32, 24},
+}};
+inline constexpr std::array<CommandField, 2> kUarSrqDoorbellFields = {{
+    {"srqn", 0, 24},
+    {"producer_index", 32, 16},
+}};
+
+inline constexpr std::array<DoorbellWord, 5> kDoorbellWords = {{
+    {"UarSendDoorbell", 0x0, kUarSendDoorbellFields},
+    {"UarReceiveDoorbell", 0x8, kUarReceiveDoorbellFields},
+    {"UarCqDoorbell", 0x10, kUarCqDoorbellFields},
+    {"UarEqDoorbell", 0x18, kUarEqDoorbellFields},
+    {"UarSrqDoorbell", 0x20, kUarSrqDoorbellFields},
 }};
 
 /// Names of AdminStatus, by number.
