@@ -6,13 +6,17 @@ Values are held against each other wherever the simulator evaluates them, also b
 pass for that reason, one that is not said to reach it does not.
 """
 import concurrent.futures
+import json
 import mmap
 import os
+import pathlib
 import subprocess
+import zlib
 
 import mutate
 
 RTL = mutate.WORK / "rtl_reach"
+KNOWN = mutate.WORK / "reach.json"
 # A mutant's index is its place in the list.
 PACKAGE = """package mutate_reach_pkg;
   // Always 1, which only who links it knows: the expression of the RTL stays what it is.
@@ -90,6 +94,20 @@ def reached(program, mutants, arguments):
 
 
 def of_runs(program, mutants, runs, jobs):
-    """For each of these runs, a dict of arguments by any key, the mutants that it reaches."""
+    """For each of these runs, a dict of arguments by any key, the mutants that it reaches. What is known of the same program, list and files is not
+    asked again."""
+    base = zlib.crc32("\n".join(mutants).encode(), zlib.crc32(program.read_bytes()))
+    known = json.loads(KNOWN.read_text()) if KNOWN.exists() else {}
+
+    def key(arguments):
+        files = [pathlib.Path(word) for word in arguments if word.endswith(".json")]
+        return str(zlib.crc32("\n".join([*arguments, *(file.read_text() for file in files)]).encode(), base))
+
+    def ask(arguments):
+        answer = known.get(key(arguments))
+        return set(answer) if answer is not None else reached(program, mutants, arguments)
+
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        return dict(zip(runs, pool.map(lambda arguments: reached(program, mutants, arguments), runs.values())))
+        answers = dict(zip(runs, pool.map(ask, runs.values())))
+    KNOWN.write_text(json.dumps({key(arguments): sorted(answers[name]) for name, arguments in runs.items()}))
+    return answers

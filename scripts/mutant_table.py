@@ -195,7 +195,10 @@ def main():
             def attempt_one(name):
                 late = time.monotonic() - start > 60 * args.minutes
                 return name, None if late else layers(program, mutants[name], reach, blocks, seconds, args.vectors)
-            for tried in concurrent.futures.as_completed([pool.submit(attempt_one, name) for name in todo]):
+            futures = [pool.submit(attempt_one, name) for name in todo]
+            for tried in concurrent.futures.as_completed(futures):
+                if tried.exception() is not None:
+                    pool.shutdown(cancel_futures=True)  # the others would be run, and what came of them lost
                 name, result = tried.result()
                 if result is None:
                     continue

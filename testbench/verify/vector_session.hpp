@@ -203,10 +203,12 @@ class VectorSession {
   [[nodiscard]] std::uint64_t number_of(const VectorStep& step, const VectorNumber& number);
   [[nodiscard]] std::uint32_t free_number(const VectorStep& step, VectorNumber::Free free);
   [[nodiscard]] std::span<std::uint8_t> newest_wqe(const VectorStep& step);
+  [[nodiscard]] std::span<std::uint8_t> newest_receive(const VectorStep& step);
   void spoil_wqe(const VectorStep& step);
   [[nodiscard]] std::uint64_t uar_page(const VectorStep& step);
   void doorbell(const VectorStep& step);
   void push_wqe(const VectorStep& step);
+  void enable(const VectorStep& step);
   void fast_register(const VectorStep& step);
   void end_registration(const VectorStep& step);
   void query_adapter(const VectorStep& step);

@@ -1,5 +1,5 @@
 // The steps of a VectorSession that go past the driver: commands of the admin queue, bytes of WQEs, and writes to UAR
-// pages.
+// pages and to the register that enables the device.
 #include "testbench/verify/vector_session.hpp"
 
 #include <fmt/format.h>
@@ -138,8 +138,26 @@ std::span<std::uint8_t> VectorSession::newest_wqe(const VectorStep& step) {
   return ring.subspan(*newest, stride);
 }
 
+/// That of its receive queue.
+std::span<std::uint8_t> VectorSession::newest_receive(const VectorStep& step) {
+  auto& qp = pair(step).core();
+  const auto stride = std::size_t{1} << umd::ReceiveQueue::log_stride_for(qp.granted().receive_segments);
+  const std::span<std::uint8_t> ring(qp.kernel_qp().receive_ring(), qp.kernel_qp().receive_ring_bytes());
+  std::size_t newest = 0;
+  std::uint16_t newest_index = 0;
+  for (std::size_t at = 0; at + stride <= ring.size(); at += stride) {
+    const auto head = hw::WqeReceive::decode(ring.subspan(at).first<hw::WqeReceive::kBytes>());
+    // A slot that has not been written is not that of its index, but for the first.
+    if (head.wqe_index % (ring.size() / stride) != at / stride) continue;
+    if (static_cast<std::int16_t>(head.wqe_index - newest_index) < 0) continue;
+    newest = at;
+    newest_index = head.wqe_index;
+  }
+  return ring.subspan(newest, stride);
+}
+
 void VectorSession::spoil_wqe(const VectorStep& step) {
-  const auto wqe = newest_wqe(step);
+  const auto wqe = step.queue == VectorQueue::kReceive ? newest_receive(step) : newest_wqe(step);
   for (const auto& [byte, value] : step.spoil) {
     if (byte >= wqe.size())
       throw VectorFailure(fmt::format("{}: the WQE has a slot of {} bytes", step.text, wqe.size()));
@@ -187,6 +205,13 @@ void VectorSession::push_wqe(const VectorStep& step) {
     }
     window_flush_barrier();
   }
+}
+
+/// Reads it back, so that it holds when the step is over (host interface, Quiescing).
+void VectorSession::enable(const VectorStep& step) {
+  auto& device = side(step).endpoint->device();
+  device.write64(hw::reg::kDeviceControl, step.enable ? 1 : 0);
+  (void)device.read64(hw::reg::kDeviceControl);
 }
 
 }  // namespace rnic::testbench

@@ -184,6 +184,7 @@ enum class StepKind : std::uint8_t {
   kSpoilWqe,
   kDoorbell,
   kPushWqe,
+  kEnable,
 };
 
 /// Steps about connectors and listeners.
@@ -300,6 +301,7 @@ struct VectorStep {
   std::map<std::string, std::uint64_t> attributes;  ///< kModify
   bool notify = false;                              ///< kModify: the end of the drain is an event
   bool link_up = true;                              ///< kLink
+  bool enable = true;                               ///< kEnable
   bool exact = true;  ///< kCounter: `value` times; otherwise at least so often, and at most `most` times
   std::optional<std::uint64_t> most;        ///< kCounter
   bool only_qp = false;                     ///< kFault: frames to `qp` alone
