@@ -302,7 +302,7 @@ def steps():
     known["doorbell"] = [({"register": {"const": name}}, {"fields": command_fields(layout), **page, "bytes": store}) for name, _, layout in generate_host_interface.doorbells(HOST)]
     known["push_wqe"] = ({"pieces": listed({"oneOf": [thing({"at": {**number(8), "multipleOf": 8}}, {"bytes": {"const": 8}}),
                                                       thing({"at": {**number(8), "multipleOf": 64}, "bytes": {"const": 64}})]}, 1)}, {**qp, **page})
-    known["spoil_wqe"] = ({"set": listed(thing({"byte": number(9, 0, 511), "value": U8}), 1)}, {**qp, "queue": one_of(QUEUES)})
+    known["spoil_wqe"] = ({"set": listed(thing({"byte": number(9, 0, 511), "value": U8}), 1)}, {**qp, "queue": one_of([*QUEUES, "shared"])})
     known["enable"] = ({}, {"is": BOOLEAN})
     known["send"] = (*known["send"], {"not": {"required": ["immediate", "invalidate"]}})
     return known

@@ -69,6 +69,7 @@ struct Request {
 struct Receive {
   std::uint16_t name{};  ///< Index, or tag of an SRQ
   bool read{};           ///< Not needed where no bytes go to it
+  bool malformed{};      ///< It is the right one, and its segments cannot be
   std::uint32_t pd{};
   std::vector<Segment> segments;
 };

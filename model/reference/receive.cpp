@@ -41,26 +41,29 @@ Task<Responder::Taken> Responder::take_receive(QpPtr qp, bool has_bytes) {
   nic_.count(Count::WqeFetches);
   auto bytes = co_await nic_.pcie.read(from, std::size_t{1} << log_stride);
   if (qp->life != life || qp->state == QpState::Err) co_return Taken::Failed;
-  if (auto receive = bytes ? decode_receive(*bytes, index, qp->use_srq, pd) : std::nullopt) {
+  auto receive = bytes ? decode_receive(*bytes, index, qp->use_srq, pd) : std::nullopt;
+  const bool has_tag = receive.has_value();
+  if (has_tag) {
     qp->receive = std::move(receive);
-    co_return Taken::Yes;
+    if (!qp->receive->malformed) co_return Taken::Yes;
   }
-  if (qp->use_srq) {
+  const Status fault = bytes ? Status::LocQpOpErr : Status::FatalErr;
+  if (qp->use_srq && !has_tag) {
     // Without its tag the WQE is lost: the shared queue gives no more (11.6.3.3).
     Srq* srq = nic_.queues.srq(qp->srqn);
     srq->error = true;
     nic_.queues.event(srq->eqn, {Source::Srq, srq->number % kSrqs}, {Event::SrqError, srq->number, 0});
     nic_.count(*qp, Count::RxSrqErrors, QpCount::SrqErrors);
     if (qp->type == QpType::Rc) {
-      refuse(*qp, aeth::NakRemoteOperational, Status::FatalErr);
+      refuse(*qp, aeth::NakRemoteOperational, fault);
     } else {
-      nic_.qps.event(*qp, Event::QpFatal, static_cast<std::uint32_t>(Status::FatalErr));
+      nic_.qps.event(*qp, Event::QpFatal, static_cast<std::uint32_t>(fault));
       nic_.qps.fail(*qp);
     }
     co_return Taken::Failed;
   }
   nic_.count(*qp, Count::RxPlaceFaults, QpCount::PlaceFaults);
-  local_failure(*qp, Packet{}, bytes ? Status::LocQpOpErr : Status::FatalErr, 0);
+  local_failure(*qp, Packet{}, fault, 0);
   co_return Taken::Failed;
 }
 

@@ -55,7 +55,7 @@ class Responder {
   Signal atomic_free_;
 };
 
-/// Nothing: it is malformed.
+/// Nothing: it is not the one of this index, so that nothing in it counts.
 [[nodiscard]] std::optional<Receive> decode_receive(const Bytes& bytes, std::uint16_t index, bool shared,
                                                     std::uint32_t pd);
 

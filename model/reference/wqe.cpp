@@ -129,9 +129,11 @@ bool SendWqe::decode(const Bytes& bytes, QpType type, std::uint16_t expected_ind
 
 std::optional<Receive> decode_receive(const Bytes& bytes, std::uint16_t index, bool shared, std::uint32_t pd) {
   const unsigned count = bytes[0];
-  if (count > kMaxSge || (count + 1) * kSegment > bytes.size() || little(bytes, 2, 2) != index) return std::nullopt;
+  if (little(bytes, 2, 2) != index) return std::nullopt;
   Receive receive;
   receive.name = shared ? static_cast<std::uint16_t>(little(bytes, 4, 2)) : index;
+  receive.malformed = count > kMaxSge || (count + 1) * kSegment > bytes.size();
+  if (receive.malformed) return receive;
   receive.read = true;
   receive.pd = pd;
   receive.segments = segments_of(bytes, kSegment, (count + 1) * kSegment);

@@ -138,11 +138,19 @@ std::span<std::uint8_t> VectorSession::newest_wqe(const VectorStep& step) {
   return ring.subspan(*newest, stride);
 }
 
-/// That of its receive queue.
+/// That of its receive queue, or of the shared one.
 std::span<std::uint8_t> VectorSession::newest_receive(const VectorStep& step) {
-  auto& qp = pair(step).core();
-  const auto stride = std::size_t{1} << umd::ReceiveQueue::log_stride_for(qp.granted().receive_segments);
-  const std::span<std::uint8_t> ring(qp.kernel_qp().receive_ring(), qp.kernel_qp().receive_ring_bytes());
+  std::size_t stride = 0;
+  std::span<std::uint8_t> ring;
+  if (step.queue == VectorQueue::kShared) {
+    const auto& srq = static_cast<nd2::SharedReceiveQueue&>(*side(step).srq).core()->kernel_srq();
+    stride = std::size_t{1} << srq.log_stride();
+    ring = {srq.ring(), stride << srq.log_depth()};
+  } else {
+    auto& qp = pair(step).core();
+    stride = std::size_t{1} << umd::ReceiveQueue::log_stride_for(qp.granted().receive_segments);
+    ring = {qp.kernel_qp().receive_ring(), qp.kernel_qp().receive_ring_bytes()};
+  }
   std::size_t newest = 0;
   std::uint16_t newest_index = 0;
   for (std::size_t at = 0; at + stride <= ring.size(); at += stride) {
@@ -157,7 +165,7 @@ std::span<std::uint8_t> VectorSession::newest_receive(const VectorStep& step) {
 }
 
 void VectorSession::spoil_wqe(const VectorStep& step) {
-  const auto wqe = step.queue == VectorQueue::kReceive ? newest_receive(step) : newest_wqe(step);
+  const auto wqe = step.queue == VectorQueue::kInitiator ? newest_wqe(step) : newest_receive(step);
   for (const auto& [byte, value] : step.spoil) {
     if (byte >= wqe.size())
       throw VectorFailure(fmt::format("{}: the WQE has a slot of {} bytes", step.text, wqe.size()));

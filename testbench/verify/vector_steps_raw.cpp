@@ -97,8 +97,12 @@ void read_admin_step(VectorReader& from, const VectorSetup& setup, VectorStep& t
 
 void read_spoil_step(VectorReader& from, const VectorSetup& setup, VectorStep& to) {
   to.qp = read_qp(from, setup, "qp");
-  to.queue = static_cast<VectorQueue>(from.name("queue", kQueues, 0));
+  static const Names kRings = {{"initiator", number_of(VectorQueue::kInitiator)},
+                               {"receive", number_of(VectorQueue::kReceive)},
+                               {"shared", number_of(VectorQueue::kShared)}};
+  to.queue = static_cast<VectorQueue>(from.name("queue", kRings, 0));
   if (to.queue == VectorQueue::kReceive && setup.srq) from.fail("the queue pairs have no receive queue of their own");
+  if (to.queue == VectorQueue::kShared && !setup.srq) from.fail("the setup has no \"srq\"");
   const auto& list = from.list(from.need("set"), "set");
   if (list.empty()) from.fail("\"set\" names no byte");
   for (std::size_t i = 0; i < list.size(); ++i) {
