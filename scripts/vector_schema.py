@@ -304,6 +304,7 @@ def steps():
                                                       thing({"at": {**number(8), "multipleOf": 64}, "bytes": {"const": 64}})]}, 1)}, {**qp, **page})
     known["spoil_wqe"] = ({"set": listed(thing({"byte": number(9, 0, 511), "value": U8}), 1)}, {**qp, "queue": one_of([*QUEUES, "shared"])})
     known["enable"] = ({}, {"is": BOOLEAN})
+    known["configure"] = ({}, {name: BOOLEAN for name in ("bus_master", "completion_timeout_disable", "msix_enable", "msix_mask")}, {"minProperties": 3})
     known["send"] = (*known["send"], {"not": {"required": ["immediate", "invalidate"]}})
     return known
 

@@ -108,6 +108,7 @@ void VectorSession::run(const VectorStep& step) {
     case StepKind::kDoorbell: return doorbell(step);
     case StepKind::kPushWqe: return push_wqe(step);
     case StepKind::kEnable: return enable(step);
+    case StepKind::kConfigure: return configure(step);
     case StepKind::kFastRegister: return fast_register(step);
     case StepKind::kEndRegistration: return end_registration(step);
     case StepKind::kQueryAdapter: return query_adapter(step);

@@ -1,5 +1,5 @@
 // The steps of a VectorSession that go past the driver: commands of the admin queue, bytes of WQEs, and writes to UAR
-// pages and to the register that enables the device.
+// pages, to the register that enables the device, and to the configuration space.
 #include "testbench/verify/vector_session.hpp"
 
 #include <fmt/format.h>
@@ -220,6 +220,19 @@ void VectorSession::enable(const VectorStep& step) {
   auto& device = side(step).endpoint->device();
   device.write64(hw::reg::kDeviceControl, step.enable ? 1 : 0);
   (void)device.read64(hw::reg::kDeviceControl);
+}
+
+void VectorSession::configure(const VectorStep& step) {
+  auto& root_complex = world_.host(step.host).root_complex();
+  auto config = root_complex.config();
+  const auto set = [&](const char* name, bool& field) {
+    if (const auto it = step.settings.find(name); it != step.settings.end()) field = it->second;
+  };
+  set("bus_master", config.bus_master);
+  set("completion_timeout_disable", config.completion_timeout_disable);
+  set("msix_enable", config.msix_enable);
+  set("msix_mask", config.msix_mask);
+  root_complex.set_config(config);
 }
 
 }  // namespace rnic::testbench

@@ -185,6 +185,7 @@ enum class StepKind : std::uint8_t {
   kDoorbell,
   kPushWqe,
   kEnable,
+  kConfigure,
 };
 
 /// Steps about connectors and listeners.
@@ -302,6 +303,7 @@ struct VectorStep {
   bool notify = false;                              ///< kModify: the end of the drain is an event
   bool link_up = true;                              ///< kLink
   bool enable = true;                               ///< kEnable
+  std::map<std::string, bool> settings;             ///< kConfigure
   bool exact = true;  ///< kCounter: `value` times; otherwise at least so often, and at most `most` times
   std::optional<std::uint64_t> most;        ///< kCounter
   bool only_qp = false;                     ///< kFault: frames to `qp` alone

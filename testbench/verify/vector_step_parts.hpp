@@ -60,6 +60,8 @@ void read_spoil_step(VectorReader& from, const VectorSetup& setup, VectorStep& t
 /// A doorbell, and pieces of a WQE for a window, past the driver.
 void read_doorbell_step(VectorReader& from, const VectorSetup& setup, VectorStep& to);
 void read_push_step(VectorReader& from, const VectorSetup& setup, VectorStep& to);
+/// What the host sets in the function's configuration space.
+void read_configure_step(VectorReader& from, VectorStep& to);
 void read_memory_step(VectorReader& from, const VectorSetup& setup, VectorStep& to);
 void read_fault_step(VectorReader& from, const VectorSetup& setup, VectorStep& to);
 void read_receive_ethernet_step(VectorReader& from, const VectorSetup& setup, VectorStep& to);

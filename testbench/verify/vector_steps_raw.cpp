@@ -1,4 +1,5 @@
-// Steps that go past the driver: commands of the admin queue, bytes of WQEs, and writes to UAR pages.
+// Steps that go past the driver: commands of the admin queue, bytes of WQEs, writes to UAR pages, and settings of
+// the function.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -136,6 +137,12 @@ void read_push_step(VectorReader& from, const VectorSetup& setup, VectorStep& to
     to.uar_write.pieces.push_back(piece);
     one.finish();
   }
+}
+
+void read_configure_step(VectorReader& from, VectorStep& to) {
+  for (const char* const key : {"bus_master", "completion_timeout_disable", "msix_enable", "msix_mask"})
+    if (from.find(key)) to.settings[key] = from.boolean(key, false);
+  if (to.settings.empty()) from.fail("it sets nothing");
 }
 
 }  // namespace rnic::testbench

@@ -275,8 +275,7 @@ TEST_CASE("under a bad wire no message of UC is mixed with another") {
 }
 
 TEST_CASE(
-    "datagrams and WRITEs leave while atomics of the peer meet memory that cannot be read: each is told its own "
-    "(9.7.5.2, "
+    "datagrams and WRITEs leave while atomics of the peer meet memory that fails: each is told its own (9.7.5.2, "
     "9.8.3)") {
   auto options = WorldOptions::from_environment("unreliable_beside_failures");
   options.host.root_complex.read_latency_ns = 10;  // one failure comes soon after another
