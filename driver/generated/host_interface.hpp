@@ -305,7 +305,7 @@ enum class QpCounter : std::uint8_t {
   kForbidden = 7,  ///< RC requests for which the QP is not set up
   kNoReceive = 8,  ///< Messages without a receive WQE: RNR NAK, or on UC and UD dropped
   kBrokenMessages = 9,  ///< UC messages dropped because packets of them were missing or wrong
-  kPlaceFaults = 10,  ///< Packets, responses too, whose payload could not be placed: key, range, length, receive WQE
+  kPlaceFaults = 10,  ///< Packets, responses too, whose payload could not be placed, and Reads and atomics that were refused their memory: key, range, length, receive WQE
   kNoRoom = 11,  ///< Reads and atomics that waited because repeated ones fill the ring
   kNaksSent = 12,  ///< NAKs sent, RNR NAKs not counted
   kRnrNaksSent = 13,  ///< RNR NAKs sent
@@ -439,7 +439,7 @@ enum class Counter : std::uint8_t {
   kRxBadResponses,  ///< Responses of a wrong opcode or length; their QP fails
   kRxAtomics,  ///< Atomics executed for peers
   kRxAtomicRepeats,  ///< Repeated atomics, answered from saved results or not at all
-  kRxPlaceFaults,  ///< Packets whose payload could not be placed
+  kRxPlaceFaults,  ///< Packets whose payload could not be placed, and Reads and atomics that were refused their memory
   kXlateRequests,  ///< Translations
   kXlateFaults,  ///< Translations refused
   kTlbMisses,  ///< Page list lines fetched from the host on demand

@@ -561,8 +561,9 @@ enum rnic_qp_counter {
 	/* UC messages dropped because packets of them were missing or wrong */
 	RNIC_QP_COUNTER_BROKEN_MESSAGES = 0x9,
 	/*
-	 * Packets, responses too, whose payload could not be placed: key,
-	 * range, length, receive WQE
+	 * Packets, responses too, whose payload could not be placed, and
+	 * Reads and atomics that were refused their memory: key, range,
+	 * length, receive WQE
 	 */
 	RNIC_QP_COUNTER_PLACE_FAULTS = 0xa,
 	/* Reads and atomics that waited because repeated ones fill the ring */

@@ -351,6 +351,7 @@ AdminStatus Admin::create_mr(std::uint32_t number, const Bytes& body) {
 Admin::Outcome Admin::query_mr(std::uint32_t number) {
   const Key* key = nic_.memory.find(number >> 8);
   if (key == nullptr) return {AdminStatus::BadNumber, {}};
+  if (key->type == MptType::Region && key->tag != (number & 0xff)) return {AdminStatus::BadNumber, {}};
   Bytes r(48);
   put_field(r, 0, 64, key->va);
   put_field(r, 64, 64, key->length);

@@ -160,8 +160,9 @@ Task<MemOp> Memory::invalidate(std::uint32_t number, std::uint32_t pd, std::uint
   Key* key = find(index_of(number));
   if (key == nullptr || key->pd != pd) co_return MemOp::BadKey;
   if (key->type == MptType::Region || key->type == MptType::Window1) co_return MemOp::BadRequest;
+  if (!key->valid) co_return MemOp::BadState;
   // A token that is no longer that of the window opens nothing: there is nothing to invalidate (decisions 53).
-  if (key->tag != tag_of(number) || !key->valid) co_return MemOp::BadState;
+  if (key->tag != tag_of(number)) co_return MemOp::BadKey;
   if (key->type == MptType::Window2) {
     if (key->bound_qp != qp) co_return remote ? MemOp::BadAccess : MemOp::BadState;
     unbind(*key);

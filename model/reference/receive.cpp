@@ -48,12 +48,12 @@ Task<Responder::Taken> Responder::take_receive(QpPtr qp, bool has_bytes) {
     if (!qp->receive->malformed) co_return Taken::Yes;
   }
   const Status fault = bytes ? Status::LocQpOpErr : Status::FatalErr;
+  nic_.count(*qp, Count::RxPlaceFaults, QpCount::PlaceFaults);
   if (qp->use_srq && !has_tag) {
     // Without its tag the WQE is lost: the shared queue gives no more (11.6.3.3).
     Srq* srq = nic_.queues.srq(qp->srqn);
     srq->error = true;
     nic_.queues.event(srq->eqn, {Source::Srq, srq->number % kSrqs}, {Event::SrqError, srq->number, 0});
-    nic_.count(*qp, Count::RxSrqErrors, QpCount::SrqErrors);
     if (qp->type == QpType::Rc) {
       refuse(*qp, aeth::NakRemoteOperational, fault);
     } else {
@@ -62,7 +62,6 @@ Task<Responder::Taken> Responder::take_receive(QpPtr qp, bool has_bytes) {
     }
     co_return Taken::Failed;
   }
-  nic_.count(*qp, Count::RxPlaceFaults, QpCount::PlaceFaults);
   local_failure(*qp, Packet{}, fault, 0);
   co_return Taken::Failed;
 }

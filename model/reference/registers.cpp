@@ -188,6 +188,7 @@ void Registers::window(std::uint8_t uar, std::size_t offset, const Bytes& piece)
   if (sized && qp && qp->uar == uar && index == qp->sq_producer && qp->state == QpState::Rts &&
       size <= std::size_t{1} << qp->sq_log_stride &&
       static_cast<std::uint16_t>(index - qp->sq_retired) < 1u << qp->sq_log_depth) {
+    nic_.count(Count::SendDoorbells);
     nic_.count(Count::WindowWqes);
     Bytes slot = wqe;
     slot.resize(std::size_t{1} << qp->sq_log_stride);
@@ -199,10 +200,11 @@ void Registers::window(std::uint8_t uar, std::size_t offset, const Bytes& piece)
 }
 
 void Registers::post_from_ring(std::uint8_t uar, const Bytes& first) {
-  nic_.count(Count::WindowFallbacks);
   const auto qpn = static_cast<std::uint32_t>(little(first, 4, 3));
   const auto index = static_cast<std::uint16_t>(little(first, 2, 2));
-  if (!nic_.qps.send_doorbell(qpn, static_cast<std::uint16_t>(index + 1), uar)) nic_.count(Count::DoorbellsRefused);
+  nic_.count(Count::SendDoorbells);
+  const bool taken = nic_.qps.send_doorbell(qpn, static_cast<std::uint16_t>(index + 1), uar);
+  nic_.count(taken ? Count::WindowFallbacks : Count::DoorbellsRefused);
 }
 
 }  // namespace rnic::reference

@@ -129,6 +129,7 @@ Task<Done> Responder::read(QpPtr qp, Packet packet) {
   }
   if (packet.length != 0 &&
       nic_.memory.check(remote_access(*qp, Right::RemoteRead, packet.rkey, packet.va, packet.length)) != Xlate::Ok) {
+    nic_.count(*qp, Count::RxPlaceFaults, QpCount::PlaceFaults);
     refuse(*qp, aeth::NakRemoteAccess, Status::RemAccessErr);
     co_return Done{};
   }
@@ -183,10 +184,11 @@ Task<Done> Responder::atomic(QpPtr qp, Packet packet) {
     ++qp->reads_open;
     qp->answers.push_back(answer);
     qp->answer_signal.raise();
-  } else if (alive && translation.status != Xlate::Ok && translation.status != Xlate::PageListError) {
-    refuse(*qp, aeth::NakRemoteAccess, Status::RemAccessErr);
   } else if (alive) {
-    refuse(*qp, aeth::NakRemoteOperational, Status::FatalErr);
+    const bool ours = translation.status == Xlate::Ok || translation.status == Xlate::PageListError;
+    if (translation.status != Xlate::Ok) nic_.count(*qp, Count::RxPlaceFaults, QpCount::PlaceFaults);
+    refuse(*qp, ours ? aeth::NakRemoteOperational : aeth::NakRemoteAccess,
+           ours ? Status::FatalErr : Status::RemAccessErr);
   }
   for (const Packet& waiting : qp->requests_in)
     if (ahead(waiting.psn, qp->rq_psn) < kHalf) nic_.count(*qp, Count::RxBehindAtomic, QpCount::BehindAtomic);

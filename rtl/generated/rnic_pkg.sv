@@ -260,7 +260,7 @@ package rnic_pkg;
   localparam logic [4:0] QpCounterForbidden = 5'd7;  // RC requests for which the QP is not set up
   localparam logic [4:0] QpCounterNoReceive = 5'd8;  // Messages without a receive WQE: RNR NAK, or on UC and UD dropped
   localparam logic [4:0] QpCounterBrokenMessages = 5'd9;  // UC messages dropped because packets of them were missing or wrong
-  localparam logic [4:0] QpCounterPlaceFaults = 5'd10;  // Packets, responses too, whose payload could not be placed: key, range, length, receive WQE
+  localparam logic [4:0] QpCounterPlaceFaults = 5'd10;  // Packets, responses too, whose payload could not be placed, and Reads and atomics that were refused their memory: key, range, length, receive WQE
   localparam logic [4:0] QpCounterNoRoom = 5'd11;  // Reads and atomics that waited because repeated ones fill the ring
   localparam logic [4:0] QpCounterNaksSent = 5'd12;  // NAKs sent, RNR NAKs not counted
   localparam logic [4:0] QpCounterRnrNaksSent = 5'd13;  // RNR NAKs sent

@@ -35,7 +35,7 @@ class Night(unittest.TestCase):
         self.assertEqual(first.stdout, nightly("plan", "--runs", 20, "--first", 7).stdout)
         runs = [json.loads(line) for line in first.stdout.splitlines()]
         self.assertEqual([run["seed"] for run in runs], list(range(7, 27)))
-        self.assertEqual(len({run["run"] for run in runs}), len({run["run"] for run in runs[:10]}))
+        self.assertEqual(len({run["run"] for run in runs}), len({run["run"] for run in runs[:11]}))
 
     def test_a_run_leaves_its_line(self):
         runs = [json.loads(line) for line in nightly("plan", "--runs", 8, "--first", 3, "--size", 0.005).stdout.splitlines()]

@@ -1,0 +1,214 @@
+#!/usr/bin/env python3
+"""Random malformed requests, doorbells, pieces of WQEs and admin commands, past the driver: the RTL and the reference NIC answer alike.
+
+Each case is a vector (docs/vectors.md) that ends in a question: a completion that may not come, a counter or a state that cannot be. `rnic verify`
+runs it on either NIC, and what it says of the end is held against each other. Nothing here knows which answer is right: of a difference the page
+of the host interface decides, and the case becomes a vector. A command that is wrong in several ways may be refused for any of them, so that of a
+refusal only that it is one is compared; messages are never longer than their buffers, because which of two faults of one request comes first is
+open as well.
+
+Exit code: 0 no difference; 1 differences; 2 wrong use. usage: raw_differences.py RNIC [--cases N] [--seed S] [--keep FOLDER]
+"""
+import argparse
+import json
+import os
+import pathlib
+import random
+import re
+import subprocess
+import sys
+import tempfile
+
+import generate_host_interface
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+HOST = generate_host_interface.Tables([ROOT / f"rtl/host_interface/{name}.toml" for name in generate_host_interface.HOST_TABLES])
+COUNTERS = """WqeErrors RxPlaceFaults RxSrqErrors TxRequests TxAcks TxNaks RxRoce XlateFaults DoorbellsRefused WindowWqes WindowFallbacks SendDoorbells
+  CqDoorbells MsixMessages""".split()
+NUMBERS = {
+    "Multicast": [{"of": "queue_pair"}, {"of": "queue_pair", "xor": 512}, 0xFFFFFF],
+    "Srq": [{"free": "shared_queue"}, 0, 255, 256],
+    "Qp": [{"of": "queue_pair"}, {"free": "queue_pair"}, {"of": "queue_pair", "xor": 65536}, 0, 1, 0xFFFFFF, 0xFFFFFFFF],
+    "Cq": [{"of": "initiator_queue"}, {"free": "queue"}, {"of": "receive_queue", "xor": 256}, 3, 255, 256],
+    "Eq": [{"free": "event_queue"}, 0, 5, 31, 32],
+    "Mw": [{"free": "key"}, {"of": "region", "name": "a"}, 0x3FFF00, 0xFFFFFF00],
+    "Mr": [{"of": "region", "name": "a"}, {"free": "key"}, {"of": "region", "name": "a", "xor": 1}, 0, 0xFFFFFFFF, 0xFFFF00, 0x3FFF00],
+}
+# Numbers at the edges of fields.
+EDGES = [0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 13, 15, 16, 17, 30, 31, 64, 128, 4095, 4096, 8192, 32768, 65535, 1 << 20, (1 << 31) - 1]
+RECEIVE = {"host": "B", "do": "receive", "context": 50, "sge": [{"region": "b", "offset": 4096, "length": 4096}]}
+REMOTE = {"region": "b", "offset": 0}
+WAIT = {"host": "A", "do": "wait", "us": 300}
+
+
+def fields_of(layout):
+    return [(name, width) for name, width, *_ in layout.fields if not name.startswith("reserved")] if layout else []
+
+
+# Those that take nothing away from the driver, which ends the vector with what it has.
+COMMANDS = [(name, fields_of(layout)) for name, _, layout in generate_host_interface.admin_bodies(HOST)
+            if name.startswith(("Create", "Modify", "Query", "Resize", "Attach", "Detach"))]
+DOORBELLS = [(name, fields_of(layout)) for name, _, layout in generate_host_interface.doorbells(HOST)]
+OBJECTS = {"UarSendDoorbell": "queue_pair", "UarReceiveDoorbell": "queue_pair", "UarCqDoorbell": "initiator_queue", "UarSrqDoorbell": "shared_queue"}
+
+
+class Draw:
+    """Cases, one after the other, of a seed."""
+
+    def __init__(self, seed):
+        self.random = random.Random(seed)
+        self.choice = self.random.choice
+
+    def edge(self, width):
+        return self.choice([*EDGES, self.random.getrandbits(64)]) & ((1 << min(width, 64)) - 1)
+
+    def sge(self):
+        return [{"region": "a", "offset": 64 * i, "length": self.choice([0, 1, 8, 64, 100])} for i in range(self.choice([1, 1, 2, 3]))]
+
+    def spoil(self, most, host="A", queue="initiator"):
+        """One byte or two of a WQE: any, or one of those that say what it is."""
+        known = [0, 1, 2, 7, 12, 13, 16, 24, 32, 40, 44, 46, 47]
+        spots = [self.choice([self.random.randrange(most), self.choice(known)]) for _ in range(self.choice([1, 1, 2]))]
+        values = [0, 1, 2, 3, 4, 8, 16, 17, 32, 64, 128, 255, self.random.randrange(256), self.random.randrange(256)]
+        return {"host": host, "do": "spoil_wqe", "queue": queue, "set": [{"byte": byte, "value": self.choice(values)} for byte in spots]}
+
+    def request(self):
+        """A request of A, malformed."""
+        kind = self.choice(["write", "read", "send", "send_immediate", "write_immediate", "inline", "atomic", "datagram", "fast", "invalidate"])
+        step, setup, most = {"host": "A", "do": "write", "context": 1, "sge": self.sge(), "remote": REMOTE, "flags": ["DEFER"]}, {}, 64
+        before = [RECEIVE]
+        if kind == "read":
+            step["do"] = "read"
+        elif kind in ("send", "send_immediate", "datagram"):
+            step["do"] = "send"
+            del step["remote"]
+            setup = {"type": "UD"} if kind == "datagram" else {}
+            most = 96 if kind == "datagram" else 64
+        elif kind == "inline":
+            step.update(sge=[{"region": "a", "offset": 0, "length": self.choice([1, 8, 40, 64])}], flags=["DEFER", "INLINE"])
+            setup, most = {"inline_size": 64}, 96
+        elif kind == "atomic":
+            step.update(do="fetch_add", add=3, sge=[{"region": "a", "offset": 0, "length": 8}], remote={"region": "b", "offset": 8})
+        elif kind in ("fast", "invalidate"):
+            setup = {"fast_register": True}
+            step = {"host": "A", "do": "fast_register", "context": 1, "name": "f", "region": "a", "offset": 4096,
+                    "length": self.choice([4096, 8192, 20000]), "flags": self.choice([["LOCAL_WRITE"], ["LOCAL_WRITE", "REMOTE_READ"], ["REMOTE_READ"]])}
+            if kind == "fast":
+                step["options"] = ["DEFER"]
+            else:
+                before += [step | {"context": 9}, {"host": "A", "do": "complete", "results": [{"type": "FastRegister", "context": 9, "status": "Success"}]}]
+                step, most = {"host": "A", "do": "end_registration", "context": 1, "name": "f", "options": ["DEFER"]}, 16
+        if kind.endswith("immediate"):
+            step["immediate"] = 5
+        return setup, [*before, step, self.spoil(most), {"host": "A", "do": "ring"}]
+
+    def receive(self):
+        """A Receive of B, malformed, and a message for it."""
+        setup = self.choice([{}, {"type": "UD"}, {"srq": {"depth": 8}}])
+        step = {"host": "B", "do": "receive", "context": 50,
+                "sge": [{"region": "b", "offset": 4096 + 128 * i, "length": self.choice([64, 100])} for i in range(self.choice([1, 2, 3]))]}
+        shared = "srq" in setup
+        steps = [step if shared else step | {"flags": ["DEFER"]}, self.spoil(48, "B", "shared" if shared else "receive")]
+        message = {"host": "A", "do": "send", "context": 1, "sge": [{"region": "a", "offset": 0, "length": self.choice([0, 8, 20])}]}
+        return setup, [*steps, *([] if shared else [{"host": "B", "do": "ring"}]), {"host": "B", "do": "wait", "us": 3}, message]
+
+    def doorbell(self):
+        register, fields = self.choice(DOORBELLS)
+        setup = {"srq": {"depth": 8}} if register == "UarSrqDoorbell" else self.choice([{}, {"connected": False}])
+        values = {name: self.edge(width) for name, width in fields}
+        if register in OBJECTS:
+            of = {"of": OBJECTS[register]}
+            values[fields[0][0]] = self.choice([of, of, of | {"xor": self.choice([1, 256, 1 << 23])}])
+        if "arm" in values and self.choice([True, False]):
+            values["consumer_index"] = 0
+        ring = {"host": "A", "do": "doorbell", "register": register, "fields": values, "page": self.choice(["own", "own", "own", "kernel", "other"])}
+        write = {"host": "A", "do": "write", "context": 1, "sge": self.sge(), "remote": REMOTE, "flags": self.choice([["DEFER"], []])}
+        return setup, [write, {"host": "A", "do": "wait", "us": 3}, ring] if not setup else [ring]
+
+    def push(self):
+        """Pieces of a WQE in some order, of one that may be malformed."""
+        length = self.choice([1, 8, 40, 64])
+        write = {"host": "A", "do": "write", "context": 1, "sge": [{"region": "a", "offset": 0, "length": length}], "remote": REMOTE,
+                 "flags": ["DEFER", "INLINE"]}
+        pieces = [{"at": at} for at in range(0, (32 + length + 15) // 16 * 16, 8)]
+        order = self.choice(["right", "any", "some", "twice", "line"])
+        if order == "any":
+            self.random.shuffle(pieces)
+        elif order == "some":
+            pieces = [piece for piece in pieces if self.random.random() < 0.8] or pieces
+        elif order == "twice":
+            pieces = pieces + pieces
+        elif order == "line":
+            pieces = [{"at": 0, "bytes": 64}, *(piece for piece in pieces if piece["at"] >= 64)]
+        spoiled = [self.spoil(8)] if self.random.random() < 0.3 else []
+        return {"inline_size": 64}, [write, *spoiled, {"host": "A", "do": "push_wqe", "pieces": pieces, "page": self.choice(["own", "own", "own", "other"])}]
+
+    def admin(self):
+        name, fields = self.choice(COMMANDS)
+        numbers = next((numbers for kind, numbers in NUMBERS.items() if kind in name), NUMBERS["Qp"])
+        values = {field: self.edge(width) for field, width in fields if self.random.random() < 0.35}
+        if name == "ModifyQp":  # not to RESET or ERR: the driver would not know
+            values["next_state"] = self.choice([1, 2, 3, 4, 5, 7, 9])
+            values["attr_mask"] = self.choice([0, 1, 256, 512, 1024, 2048, 32768, 77312, 1216896, 56, self.random.getrandbits(21)])
+        setup = self.choice([{}, {}, {"type": "UD"}, {"type": "UC"}, {"connected": False}])
+        return setup, [{"host": "A", "do": "admin", "opcode": name, "number": self.choice(numbers), "fields": values, "status": "TooSmall"}]
+
+    def question(self, setup):
+        """Steps that fail, and say what is so."""
+        kind = self.choice(["sent", "received", "counter", "counter", "state"])
+        if kind == "sent" or (kind == "received" and "srq" in setup):
+            return [{"host": "A", "do": "no_completion", "for_us": 300}]
+        if kind == "received":
+            return [{"host": "B", "do": "no_completion", "queue": "receive", "for_us": 300}]
+        host = self.choice(["A", "B"])
+        if kind == "state":
+            return [WAIT, {"host": host, "do": "state", "is": "SQD"}]
+        return [WAIT, {"host": host, "do": "counter", "name": self.choice(COUNTERS), "equals": 99}]
+
+    def case(self):
+        setup, steps = self.choice([self.request, self.request, self.receive, self.doorbell, self.push, self.admin, self.admin])()
+        return {"document": "Host interface", "clause": "any", "rule": "Both NICs answer alike.", "setup": setup, "steps": steps + self.question(setup)}
+
+
+def answers(rnic, nic, folder, jobs):
+    """What `rnic verify` says of each case, by its number."""
+    done = subprocess.run([rnic, "verify", "--nic", nic, "--jobs", str(jobs), "--failures", "", str(folder)], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, check=False)
+    told = {}
+    for line in done.stdout.splitlines():
+        if match := re.match(r"(?:FAIL|pass) \S*?(\d+)\.json:?(.*)", line):
+            answer = re.sub(r"QPN 0x[0-9a-f]+", "QPN", match[2]).strip()
+            is_command = '"admin"' in (folder / f"{match[1]}.json").read_text()
+            told[match[1]] = "refused" if is_command and "is answered with success" not in answer else answer
+    if done.returncode not in (0, 1) or not told:
+        sys.exit(f"rnic verify --nic {nic}: exit code {done.returncode}\n{done.stdout[-2000:]}")
+    return told
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("rnic", help="the tool")
+    parser.add_argument("--cases", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=int(os.environ.get("RNIC_SEED", "1")), help="default: RNIC_SEED, or 1")
+    parser.add_argument("--keep", type=pathlib.Path, help="folder for the cases, which else are gone")
+    parser.add_argument("-j", "--jobs", type=int, default=2)
+    args = parser.parse_args()
+    print(f"seed {args.seed} (replay: RNIC_SEED={args.seed})")
+    with tempfile.TemporaryDirectory(prefix="rnic_raw_") as temporary:
+        folder = args.keep or pathlib.Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
+        draw = Draw(args.seed)
+        for number in range(args.cases):
+            (folder / f"{number:05}.json").write_text(json.dumps(draw.case()) + "\n")
+        model, rtl = (answers(args.rnic, nic, folder, args.jobs) for nic in ("model", "rtl"))
+        different = [number for number in sorted(model | rtl) if model.get(number) != rtl.get(number)]
+        for number in different:
+            print(f"{number}:\n  reference: {model.get(number)}\n  RTL:       {rtl.get(number)}\n  {(folder / f'{number}.json').read_text().strip()}")
+        print(f"{len(model)} cases, {len(set(model.values()))} different answers, {len(different)} differences")
+    if len(model) != args.cases or len(rtl) != args.cases:
+        sys.exit("cases are missing")
+    return 1 if different else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
