@@ -49,7 +49,9 @@ inline constexpr std::array<FreedomEntry, 15> kFreedoms = {{
      "all other memory, also that of requests behind a refused one", "IB 10.8.3, 9.9.3"},
     {Freedom::kSharedReceives,
      "how many Receives of a shared queue a queue pair had taken when it failed, and gives back flushed",
-     "that none of them is a success, and the event behind the last", "IB 10.2.9.3, 11.6.3.4"},
+     "that none of them is a success, and the event behind the last; where they differ, completions, events "
+     "and states to the end of that batch, but for which Receives messages find",
+     "IB 10.2.9.3, 11.6.3.4"},
     {Freedom::kReadMsn, "whether the MSN of the NAK of a Read counts that Read, and what is behind it",
      "the NAK, and the MSN of each other", "IB 9.7.7.1: a Read may count when it has been validated"},
     {Freedom::kRingReads,
