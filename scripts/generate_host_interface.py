@@ -209,6 +209,16 @@ def cpp_streams(tables):
     return "\n".join(out + ["}  // namespace rnic::rtl", ""])
 
 
+def host_tables():
+    """All that the host sees."""
+    return Tables([ROOT / f"rtl/host_interface/{name}.toml" for name in HOST_TABLES])
+
+
+def named_fields(layout):
+    """The fields of a layout, or of none, but for those that are reserved."""
+    return [field for field in layout.fields if not field[0].startswith("reserved")] if layout else []
+
+
 def admin_bodies(tables):
     """Of each admin command: its name, its number, and the layout of its body, or None."""
     layouts = {layout.name: layout for layout in tables.layouts}
@@ -236,12 +246,11 @@ def cpp_raw_commands(tables):
 
     def write_fields(name, layout):
         """The name of the array that has them."""
-        fields = [field for field in layout.fields if not field[0].startswith("reserved")] if layout else []
+        fields = named_fields(layout)
         if not fields:
             return "{}"
         out.extend([f"inline constexpr std::array<CommandField, {len(fields)}> k{name}Fields = {{{{", *(f'    {{"{field[0]}", {field[3]}, {field[1]}}},' for field in fields), "}};"])
         return f"k{name}Fields"
-
 
     rows = [f'    {{"{name}", {value:#04x}, {write_fields(name, layout)}}},' for name, value, layout in admin_bodies(tables)]
     out += ["", f"inline constexpr std::array<AdminBody, {len(rows)}> kAdminBodies = {{{{", *rows, "}};", ""]
@@ -358,7 +367,7 @@ def main():
     if sys.argv[1:] not in ([], ["--check"]):
         sys.exit(__doc__)
     host_files = [ROOT / f"rtl/host_interface/{name}.toml" for name in HOST_TABLES]
-    host, streams = Tables(host_files), Tables([ROOT / "rtl/streams.toml"])
+    host, streams = host_tables(), Tables([ROOT / "rtl/streams.toml"])
     files = {
         "rtl/generated/rnic_pkg.sv": sv_package(Tables([*host_files, ROOT / "rtl/streams.toml"])),
         "driver/generated/host_interface.hpp": cpp_host(host),

@@ -103,11 +103,13 @@ def of_runs(program, mutants, runs, jobs):
         files = [pathlib.Path(word) for word in arguments if word.endswith(".json")]
         return str(zlib.crc32("\n".join([*arguments, *(file.read_text() for file in files)]).encode(), base))
 
-    def ask(arguments):
-        answer = known.get(key(arguments))
-        return set(answer) if answer is not None else reached(program, mutants, arguments)
+    keys = {name: key(arguments) for name, arguments in runs.items()}
+
+    def ask(name):
+        answer = known.get(keys[name])
+        return set(answer) if answer is not None else reached(program, mutants, runs[name])
 
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        answers = dict(zip(runs, pool.map(ask, runs.values())))
-    KNOWN.write_text(json.dumps({key(arguments): sorted(answers[name]) for name, arguments in runs.items()}))
+        answers = dict(zip(runs, pool.map(ask, runs)))
+    KNOWN.write_text(json.dumps({keys[name]: sorted(answer) for name, answer in answers.items()}))
     return answers

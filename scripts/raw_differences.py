@@ -21,8 +21,7 @@ import tempfile
 
 import generate_host_interface
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
-HOST = generate_host_interface.Tables([ROOT / f"rtl/host_interface/{name}.toml" for name in generate_host_interface.HOST_TABLES])
+HOST = generate_host_interface.host_tables()
 COUNTERS = """WqeErrors RxPlaceFaults RxSrqErrors TxRequests TxAcks TxNaks RxRoce XlateFaults DoorbellsRefused WindowWqes WindowFallbacks SendDoorbells
   CqDoorbells MsixMessages""".split()
 NUMBERS = {
@@ -42,7 +41,7 @@ WAIT = {"host": "A", "do": "wait", "us": 300}
 
 
 def fields_of(layout):
-    return [(name, width) for name, width, *_ in layout.fields if not name.startswith("reserved")] if layout else []
+    return [(name, width) for name, width, *_ in generate_host_interface.named_fields(layout)]
 
 
 # Those that take nothing away from the driver, which ends the vector with what it has.

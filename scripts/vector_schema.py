@@ -66,7 +66,7 @@ PARTS = ["ethernet", "ip", "udp", "bth", "extended", "payload"]
 HEADER_FIELDS = """opcode solicited ack_req pkey dest_qpn psn payload_length va rkey dma_length swap_add compare immediate syndrome msn qkey source_qpn
   ipv6 vlan vlan_tci""".split()
 
-HOST = generate_host_interface.Tables([ROOT / f"rtl/host_interface/{name}.toml" for name in generate_host_interface.HOST_TABLES])
+HOST = generate_host_interface.host_tables()
 ADMIN_STATUSES = [name for name, _, _ in next(e for e in HOST.enums if e["name"] == "AdminStatus")["values"]]
 
 NAME = {"type": "string", "minLength": 1}
@@ -98,7 +98,7 @@ def object_number():
 
 def command_fields(layout):
     """Those of an admin command or a doorbell."""
-    return thing({}, {field[0]: raw_number(min(field[1], 64)) for field in layout.fields if not field[0].startswith("reserved")} if layout else {})
+    return thing({}, {name: raw_number(min(width, 64)) for name, width, *_ in generate_host_interface.named_fields(layout)})
 
 
 def one_of(names):

@@ -74,7 +74,7 @@ void read_page(VectorReader& from, VectorUarWrite& to) {
   using Page = VectorUarWrite::Page;
   static const Names kPages = {
       {"own", number_of(Page::kOwn)}, {"kernel", number_of(Page::kKernel)}, {"other", number_of(Page::kOther)}};
-  if (from.find("page")) to.page = static_cast<Page>(from.name("page", kPages));
+  to.page = static_cast<Page>(from.name("page", kPages, number_of(Page::kOwn)));
 }
 
 /// A store of a processor: one word, or a line that has been combined.
@@ -98,10 +98,7 @@ void read_admin_step(VectorReader& from, const VectorSetup& setup, VectorStep& t
 
 void read_spoil_step(VectorReader& from, const VectorSetup& setup, VectorStep& to) {
   to.qp = read_qp(from, setup, "qp");
-  static const Names kRings = {{"initiator", number_of(VectorQueue::kInitiator)},
-                               {"receive", number_of(VectorQueue::kReceive)},
-                               {"shared", number_of(VectorQueue::kShared)}};
-  to.queue = static_cast<VectorQueue>(from.name("queue", kRings, 0));
+  to.queue = static_cast<VectorQueue>(from.name("queue", kAllQueues, 0));
   if (to.queue == VectorQueue::kReceive && setup.srq) from.fail("the queue pairs have no receive queue of their own");
   if (to.queue == VectorQueue::kShared && !setup.srq) from.fail("the setup has no \"srq\"");
   const auto& list = from.list(from.need("set"), "set");
