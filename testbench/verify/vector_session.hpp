@@ -99,6 +99,7 @@ class VectorSession {
     ComPtr<IND2QueuePair> face;
     std::shared_ptr<umd::QueuePair> below;
     umd::QpConnection connection;
+    bool has_receive = false;  ///< One has been posted to its own queue
 
     [[nodiscard]] umd::QueuePair& core() const { return below ? *below : core_of(*face); }
   };
@@ -109,6 +110,7 @@ class VectorSession {
     ComPtr<IND2CompletionQueue> initiator_cq, receive_cq;  ///< None for QP1, which is no process's
     std::shared_ptr<umd::CompletionQueue> initiator_core, receive_core;
     ComPtr<IND2SharedReceiveQueue> srq;
+    bool srq_has_receive = false;  ///< One has been posted
     std::vector<Pair> pairs;
     std::map<std::uint64_t, std::uint64_t> counters;  ///< Those of the steps, at the start, by hw::Counter
     std::deque<hw::Eqe> events;                       ///< Of queues, queue pairs and the port; not of completions

@@ -140,9 +140,13 @@ std::span<std::uint8_t> VectorSession::newest_wqe(const VectorStep& step) {
 
 /// That of its receive queue, or of the shared one.
 std::span<std::uint8_t> VectorSession::newest_receive(const VectorStep& step) {
+  const bool shared = step.queue == VectorQueue::kShared;
+  // A slot that has not been written looks like the first one without segments.
+  if (!(shared ? side(step).srq_has_receive : pair(step).has_receive))
+    throw VectorFailure(fmt::format("{}: no Receive has been posted", step.text));
   std::size_t stride = 0;
   std::span<std::uint8_t> ring;
-  if (step.queue == VectorQueue::kShared) {
+  if (shared) {
     const auto& srq = static_cast<nd2::SharedReceiveQueue&>(*side(step).srq).core()->kernel_srq();
     stride = std::size_t{1} << srq.log_stride();
     ring = {srq.ring(), stride << srq.log_depth()};

@@ -51,6 +51,7 @@ void VectorSession::post(const VectorStep& step) {
     const HRESULT status = post_receive(step, list);
     forget();
     expect_status(step, status);
+    if (status == ND_SUCCESS) (side(step).srq ? side(step).srq_has_receive : pair(step).has_receive) = true;
     // In an ordinary world its doorbell is there before a request that is posted at the peer from now on.
     if (const std::uint64_t way = way_ns(step.host); way != 0) side(step).endpoint->device().elapse(way);
     return;

@@ -56,7 +56,9 @@ def example(schema, key=""):
         return schema["enum"][0]
     kind = schema["type"]
     if kind == "object":
-        return {name: example(schema["properties"][name], name) for name in schema.get("required", [])}
+        names = list(schema.get("required", []))
+        names += [name for name in schema.get("properties", {}) if name not in names][:max(0, schema.get("minProperties", 0) - len(names))]
+        return {name: example(schema["properties"][name], name) for name in names}
     if kind == "array":
         return [example(schema["items"]) for _ in range(schema.get("minItems", 0))]
     if kind == "string":
