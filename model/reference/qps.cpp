@@ -320,6 +320,7 @@ void Qps::cq_failed(std::uint32_t cqn, std::uint32_t first) {
 }
 
 bool Qps::send_doorbell(std::uint32_t number, std::uint16_t producer, std::uint8_t uar) {
+  nic_.count(Count::SendDoorbells);
   const QpPtr qp = find(number);
   if (!qp || qp->uar != uar) return false;
   const auto posted = static_cast<std::uint16_t>(producer - qp->sq_retired);

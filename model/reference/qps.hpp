@@ -31,6 +31,7 @@ class Qps {
   /// Ends the queue pairs of a completion queue, the one whose entry was lost first (decisions 55).
   void cq_failed(std::uint32_t cqn, std::uint32_t first);
 
+  /// Of the register, or by a WQE of a window; counted, taken or not.
   bool send_doorbell(std::uint32_t number, std::uint16_t producer, std::uint8_t uar);
   bool receive_doorbell(std::uint32_t number, std::uint16_t producer, std::uint8_t uar);
 

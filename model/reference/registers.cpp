@@ -139,10 +139,7 @@ void Registers::doorbell(std::uint8_t uar, std::uint64_t offset, std::uint64_t v
   const auto consumer = static_cast<std::uint32_t>(value >> 32 & kMask24);
   bool taken = true;
   switch (offset) {
-    case 0x00:
-      nic_.count(Count::SendDoorbells);
-      taken = nic_.qps.send_doorbell(number, producer, uar);
-      break;
+    case 0x00: taken = nic_.qps.send_doorbell(number, producer, uar); break;
     case 0x08:
       nic_.count(Count::ReceiveDoorbells);
       taken = nic_.qps.receive_doorbell(number, producer, uar);
@@ -188,7 +185,6 @@ void Registers::window(std::uint8_t uar, std::size_t offset, const Bytes& piece)
   if (sized && qp && qp->uar == uar && index == qp->sq_producer && qp->state == QpState::Rts &&
       size <= std::size_t{1} << qp->sq_log_stride &&
       static_cast<std::uint16_t>(index - qp->sq_retired) < 1u << qp->sq_log_depth) {
-    nic_.count(Count::SendDoorbells);
     nic_.count(Count::WindowWqes);
     Bytes slot = wqe;
     slot.resize(std::size_t{1} << qp->sq_log_stride);
@@ -202,7 +198,6 @@ void Registers::window(std::uint8_t uar, std::size_t offset, const Bytes& piece)
 void Registers::post_from_ring(std::uint8_t uar, const Bytes& first) {
   const auto qpn = static_cast<std::uint32_t>(little(first, 4, 3));
   const auto index = static_cast<std::uint16_t>(little(first, 2, 2));
-  nic_.count(Count::SendDoorbells);
   const bool taken = nic_.qps.send_doorbell(qpn, static_cast<std::uint16_t>(index + 1), uar);
   nic_.count(taken ? Count::WindowFallbacks : Count::DoorbellsRefused);
 }
