@@ -87,16 +87,22 @@ def limit_of(seconds):
     return 20 + 2 * seconds
 
 
-def layers(program, mutant, reach, blocks, seconds, most):
+def vectors_that_reach(name, reach):
+    return [path for path, reached in reach.items() if path.endswith(".json") and name in reached]
+
+
+def layers(program, mutant, reach, blocks, seconds, most, vectors_alone):
     """What each layer says of a mutant. `blocks`: those that each folder of vectors is about; `seconds`: what
-    each layer takes without a mutation; `most`: vectors to run, of those that reach it."""
+    each layer takes without a mutation; `most`: vectors to run, of those that reach it; `vectors_alone`: the other
+    layers have been asked, and did not see it."""
     name, block, wire = mutant["name"], pathlib.Path(mutant["file"]).stem, ""
-    vectors = [path for path, reached in reach.items() if path.endswith(".json") and name in reached]
+    vectors = vectors_that_reach(name, reach)
     # Those that are about its block first, then those that reach the fewest: they are about little else.
     vectors.sort(key=lambda path: (block not in blocks.get(path.split("/")[0], []), len(reach[path])))
     result = {"text": text_of(mutant), "reached": len(vectors), "run": min(len(vectors), most), "vectors": "", "compare": "", "soak": ""}
     runs = [("vectors", verify_arguments(vectors[:most]), "FAIL ")] if vectors else []
-    runs += [(layer, arguments, "") for layer, arguments in (("compare", COMPARE), ("soak", SOAK)) if name in reach[layer]]
+    if not vectors_alone:
+        runs += [(layer, arguments, "") for layer, arguments in (("compare", COMPARE), ("soak", SOAK)) if name in reach[layer]]
     seconds = seconds | {"vectors": seconds["vectors"] * result["run"] / (len(reach) - 2)}
     for layer, arguments, stop_at in runs:
         outcome = attempt(program, mutant["id"], arguments, limit_of(seconds[layer]), stop_at)
@@ -127,9 +133,9 @@ def is_seen(result):
     return any(result[layer] for layer in LAYERS)
 
 
-def is_tried(result, most):
-    """Whether it was run with as many vectors, or needs no more."""
-    return is_seen(result) or result["run"] >= min(result["reached"], most)
+def is_tried(result, reached, most):
+    """Whether it was run with as many vectors, or needs no more; `reached`: how many reach it now."""
+    return is_seen(result) or result["run"] >= min(reached, most)
 
 
 def write_record(results):
@@ -166,7 +172,7 @@ def arguments():
     parser.add_argument("name", nargs="*", help="mutants to try, also those that have been tried (default: all that have not)")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no mutant after so many minutes")
     parser.add_argument("--vectors", type=int, default=200,
-                        help="vectors to run each with, at most (default 200); one that was not seen with fewer is tried again")
+                        help="vectors to run each with, at most (default 200); one that was not seen with fewer, of those that there are now, is tried again")
     parser.add_argument("--page", action="store_true", help="try nothing, write the table of docs/mutants.md anew")
     parser.add_argument("-j", "--jobs", type=int, default=1, help="compilers, then mutants, at a time (default 1)")
     args = parser.parse_args()
@@ -181,20 +187,22 @@ def main():
     if unknown := [name for name in args.name if name not in mutants]:
         parser.error(f"no mutant {', '.join(unknown)} (scripts/mutate.sh --list shows them)")
     results = read_record(mutants)
-    todo = args.name or [name for name in mutants if name not in results or not is_tried(results[name], args.vectors)]
-    # From all over the list, so that a part of it says something of the whole.
-    todo.sort(key=lambda name: zlib.crc32(name.encode()))
-    if todo and not args.page:
+    if not args.page:
         start = time.monotonic()
         mutate.WORK.mkdir(parents=True, exist_ok=True)
         if problems := mutate.copy_sources(mutants):
             raise mutate.Problem("\n".join(problems))
         program = mutate.build_nic(args.jobs)
         seconds, reach = seconds_of(program), find_reach(mutants, args.jobs)
+        todo = args.name or [name for name in mutants
+                             if name not in results or not is_tried(results[name], len(vectors_that_reach(name, reach)), args.vectors)]
+        # From all over the list, so that a part of it says something of the whole; those that have not been tried first.
+        todo.sort(key=lambda name: (name in results, zlib.crc32(name.encode())))
         with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
             def attempt_one(name):
                 late = time.monotonic() - start > 60 * args.minutes
-                return name, None if late else layers(program, mutants[name], reach, blocks, seconds, args.vectors)
+                again = not args.name and name in results
+                return name, None if late else layers(program, mutants[name], reach, blocks, seconds, args.vectors, again)
             futures = [pool.submit(attempt_one, name) for name in todo]
             for tried in concurrent.futures.as_completed(futures):
                 if tried.exception() is not None:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Random malformed requests, doorbells, pieces of WQEs and admin commands, past the driver: the RTL and the reference NIC answer alike.
+"""Random malformed requests, binds and registrations, doorbells, pieces of WQEs and admin commands, past the driver: the RTL and the reference NIC answer alike.
 
 Each case is a vector (docs/vectors.md) that ends in a question: a completion that may not come, a counter or a state that cannot be. `rnic verify`
 runs it on either NIC, and what it says of the end is held against each other. Nothing here knows which answer is right: of a difference the page
@@ -101,6 +101,48 @@ class Draw:
             step["immediate"] = 5
         return setup, [*before, step, self.spoil(most), {"host": "A", "do": "ring"}]
 
+    def bind(self):
+        """A bind or an invalidation of B that NetworkDirect would not let pass."""
+        bound = self.choice([True, False])
+        regions = [{"flags": ["LOCAL_WRITE"]}, *([] if bound else [{"flags": ["LOCAL_WRITE"]}, {"flags": []}, {"flags": ["LOCAL_WRITE"], "domain": "other"}])]
+        setup = {"queue_pairs": 2, "regions": [{"host": "A", "name": "a", "size": 65536, "flags": ["LOCAL_WRITE"]},
+                                               {"host": "B", "name": "b", "size": 65536, **self.choice(regions)}]}
+
+        def bind(context, window, **unchecked):
+            rights = self.choice([["ALLOW_READ"], ["ALLOW_WRITE"], ["ALLOW_READ", "ALLOW_WRITE"], []])
+            length = self.choice([0, 1, 64, 4096, 65472, 65535, 65536, 65537, 1 << 47, (1 << 47) + 1, (1 << 64) - 1])
+            return {"host": "B", "do": "bind", "qp": self.choice([1, 1, 2]), "context": context, "window": window, "region": "b",
+                    "offset": self.choice([0, 0, 1, 64, 65535, 65536]), "length": length, "flags": rights, "unchecked": unchecked}
+
+        steps = []
+        if bound:
+            steps += [bind(60, "w") | {"qp": 1, "offset": 0, "length": 4096},
+                      {"host": "B", "do": "complete", "results": [{"type": "Bind", "context": 60, "status": "Success"}]}]
+        kind = self.choice(["bind", "bind", "spoiled", "window", "invalidate"])
+        if kind == "invalidate":
+            return setup, [*steps, {"host": "B", "do": "invalidate", "qp": self.choice([1, 2]), "context": 61, "window": "w"}]
+        last = bind(61, self.choice(["w", "v"]), **({"defer": True} if kind == "spoiled" else {}))
+        if kind == "window" and steps:
+            last["unchecked"]["key_of"] = "w"
+        if kind != "spoiled":
+            return setup, [*steps, last]
+        return setup, [*steps, last, self.spoil(48, "B") | {"qp": last["qp"]}, {"host": "B", "do": "ring", "qp": last["qp"]}]
+
+    def registration(self):
+        """A fast registration of A with fields at their edges, and an access to it."""
+        register = {"host": "A", "do": "fast_register", "context": 1, "name": "f", "region": "a", "offset": self.choice([0, 1, 100, 4095]),
+                    "length": self.choice([1, 4096, 4097, 8192, 40000]), "options": ["DEFER"],
+                    "flags": self.random.sample(["LOCAL_WRITE", "REMOTE_READ", "REMOTE_WRITE", "READ_SINK"], self.choice([0, 1, 2, 3]))}
+        if self.choice([True, False]):
+            register["base"] = register["offset"] + self.choice([0, 4096, (1 << 64) - (1 << 16), (1 << 64) - 4096, (1 << 64) - 8192])
+        field = self.choice([{23: 255, 22: 255}, {24: 0, 25: 0}, {24: 255}, {25: 32}, {26: 1}, {29: 128}, {30: 1}, {40: 1}, {41: 16}, {44: 0}, {44: 1},
+                             {44: 2}, {44: 255}, {45: 1}, {46: 11}, {46: 13}, {46: 30}, {46: 31}, {47: 0}, {47: 2}, {47: 8}, {47: 16}, {48: 1},
+                             {1: 8}, {1: 0}, {7: 3}, {7: 4}, {}])
+        spoil = [{"host": "A", "do": "spoil_wqe", "set": [{"byte": byte, "value": value} for byte, value in field.items()]}] if field else []
+        access = {"host": "B", "do": self.choice(["read", "write"]), "context": 60, "qp": 2, "sge": [{"region": "b", "offset": 0, "length": self.choice([0, 1, 64])}],
+                  "remote": {"region": "f", "offset": self.choice([-1, 0, register["length"] - 1, register["length"]])}}
+        return {"queue_pairs": 2, "fast_register": True}, [register, *spoil, {"host": "A", "do": "ring"}, {"host": "A", "do": "wait", "us": 20}, access]
+
     def receive(self):
         """A Receive of B, malformed, and a message for it."""
         setup = self.choice([{}, {"type": "UD"}, {"srq": {"depth": 8}}])
@@ -152,9 +194,16 @@ class Draw:
         setup = self.choice([{}, {}, {"type": "UD"}, {"type": "UC"}, {"connected": False}])
         return setup, [{"host": "A", "do": "admin", "opcode": name, "number": self.choice(numbers), "fields": values, "status": "TooSmall"}]
 
-    def question(self, setup):
+    def question(self, setup, steps):
         """Steps that fail, and say what is so."""
-        kind = self.choice(["sent", "received", "counter", "counter", "state"])
+        kind = self.choice(["sent", "received", "counter", "counter", "state"] if "queue_pairs" not in setup else ["sent", "sent at B"])
+        if kind == "sent at B":
+            return [{"host": "B", "do": "no_completion", "for_us": 300}]
+        bound = [step["window"] for step in steps if step["do"] == "bind"]
+        if kind == "sent" and bound:
+            access = {"host": "A", "do": self.choice(["read", "write"]), "context": 62, "qp": self.choice([1, 2]), "sge": [{"region": "a", "offset": 0, "length": 8}],
+                      "remote": {"region": "b", "offset": self.choice([0, 4088, 4089, 65528]), "token": {"window": self.choice(bound)}}}
+            return [WAIT, access, {"host": "A", "do": "no_completion", "for_us": 300}]
         if kind == "sent" or (kind == "received" and "srq" in setup):
             return [{"host": "A", "do": "no_completion", "for_us": 300}]
         if kind == "received":
@@ -165,8 +214,8 @@ class Draw:
         return [WAIT, {"host": host, "do": "counter", "name": self.choice(COUNTERS), "equals": 99}]
 
     def case(self):
-        setup, steps = self.choice([self.request, self.request, self.receive, self.doorbell, self.push, self.admin, self.admin])()
-        return {"document": "Host interface", "clause": "any", "rule": "Both NICs answer alike.", "setup": setup, "steps": steps + self.question(setup)}
+        setup, steps = self.choice([self.request, self.request, self.bind, self.registration, self.receive, self.doorbell, self.push, self.admin, self.admin])()
+        return {"document": "Host interface", "clause": "any", "rule": "Both NICs answer alike.", "setup": setup, "steps": steps + self.question(setup, steps)}
 
 
 def answers(rnic, nic, folder, jobs):

@@ -11,9 +11,9 @@ std::uint32_t index_of(std::uint32_t key) { return key >> 8; }
 std::uint8_t tag_of(std::uint32_t key) { return static_cast<std::uint8_t>(key); }
 bool is_window(const Key& key) { return key.type == MptType::Window1 || key.type == MptType::Window2; }
 
-/// [va, va + bytes) lies in [base, base + length), and does not wrap.
+/// [va, va + bytes) lies in [base, base + length), whose last byte may be the last of the address space.
 bool inside(std::uint64_t va, std::uint64_t bytes, std::uint64_t base, std::uint64_t length) {
-  return va >= base && va - base <= length && bytes <= length - (va - base) && va + bytes >= va;
+  return va >= base && va - base <= length && bytes <= length - (va - base);
 }
 
 bool has(const Rights& rights, Right right) {
@@ -117,9 +117,9 @@ void Memory::unbind(std::uint8_t qp) {
 Task<MemOp> Memory::bind(BindRequest request) {
   const std::uint32_t index = index_of(request.new_key);
   Key* window = find(index);
-  if (window == nullptr) co_return MemOp::BadKey;
+  if (window == nullptr || window->pd != request.pd) co_return MemOp::BadKey;
   if (window->type != (request.type2 ? MptType::Window2 : MptType::Window1)) co_return MemOp::BadRequest;
-  if (window->pd != request.pd) co_return MemOp::BadKey;
+  if (request.type2 && window->valid) co_return MemOp::BadState;
   if (!request.type2 && request.length == 0) {
     unbind(*window);
     window->tag = tag_of(request.new_key);
@@ -127,14 +127,13 @@ Task<MemOp> Memory::bind(BindRequest request) {
     co_return MemOp::Ok;
   }
   Key* region = find(index_of(request.mr_key));
-  if (region == nullptr || region->tag != tag_of(request.mr_key) || !region->valid || region->pd != request.pd)
+  if (region == nullptr || region->tag != tag_of(request.mr_key) || !region->valid || region->pd != request.pd ||
+      is_window(*region))
     co_return MemOp::BadKey;
-  if (is_window(*region)) co_return MemOp::BadRequest;
   if (!region->rights.window_bind) co_return MemOp::BadAccess;
   if ((request.rights.remote_write || request.rights.remote_atomic) && !region->rights.local_write)
     co_return MemOp::BadAccess;
   if (!inside(request.va, request.length, region->va, region->length)) co_return MemOp::BadRange;
-  if (request.type2 && window->valid) co_return MemOp::BadState;
   const bool rebound = window->valid;
   unbind(*window);
   if (rebound) {
@@ -164,7 +163,7 @@ Task<MemOp> Memory::invalidate(std::uint32_t number, std::uint32_t pd, std::uint
   // A token that is no longer that of the window opens nothing: there is nothing to invalidate (decisions 53).
   if (key->tag != tag_of(number)) co_return MemOp::BadKey;
   if (key->type == MptType::Window2) {
-    if (key->bound_qp != qp) co_return remote ? MemOp::BadAccess : MemOp::BadState;
+    if (key->bound_qp != qp) co_return MemOp::BadAccess;
     unbind(*key);
   } else {
     if (key->bound_windows != 0) co_return MemOp::BadState;
@@ -184,14 +183,15 @@ MemOp Memory::fast_register(const FastRequest& request) {
   const Rights& rights = request.rights;
   if (request.log_page < 12 || request.log_page > 30 || request.page_list % 8 != 0) return MemOp::BadRequest;
   const std::uint64_t page = std::uint64_t{1} << request.log_page;
-  if (request.first_offset != (request.va & (page - 1)) || request.page_count == 0 || request.length == 0)
+  if (request.first_offset != (request.va & (page - 1)) || request.page_count == 0 ||
+      request.page_count > key->max_pages)
+    return MemOp::BadRequest;
+  if (request.inline_list && (request.page_list != 0 || request.page_count > key->inline_pages))
     return MemOp::BadRequest;
   if ((rights.remote_write || rights.remote_atomic) && !rights.local_write) return MemOp::BadRequest;
   if ((rights.remote_read || rights.remote_write || rights.remote_atomic) && !key->remote_access)
     return MemOp::BadAccess;
-  if (request.inline_list && (request.page_list != 0 || request.page_count > key->inline_pages))
-    return MemOp::BadRequest;
-  if (request.page_count > key->max_pages || request.va + request.length < request.va ||
+  if (request.length == 0 || request.va + (request.length - 1) < request.va ||
       request.length > request.page_count * page - request.first_offset)
     return MemOp::BadRange;
   for (const std::uint64_t address : request.pages)

@@ -389,12 +389,12 @@ package rnic_pkg;
   localparam logic [2:0] MemOpCodeDestroy = 3'd5;  // Admin queue: free the entry; it must be of mpt_type, a plain region must have this very key
   localparam logic [2:0] MemOpCodeUnbindQp = 3'd6;  // Unbind all type 2B windows of the QP: the admin queue takes it out of service, or it has failed
 
-  // MemOpStatus: Outcome of a memory operation. A work request with BadKey, BadAccess or BadRange completes with LocProtErr, with BadState or BadRequest with LocQpOpErr.
+  // MemOpStatus: Outcome of a memory operation. A work request with BadKey, BadAccess or BadRange completes with LocProtErr, with BadState or BadRequest with LocQpOpErr. It is the first check that fails, in this order: BadKey (entry and domain of the object), BadRequest (its type), BadState, BadKey (its tag; the region of a bind), BadRequest (the fields), BadAccess, BadRange; a page list in the request is looked at last.
   localparam logic [2:0] MemOpStatusOk = 3'd0;
-  localparam logic [2:0] MemOpStatusBadKey = 3'd1;  // No such entry, another tag or protection domain; the region of a bind is not valid
+  localparam logic [2:0] MemOpStatusBadKey = 3'd1;  // No such entry, another tag or protection domain; what a bind names as its region is not valid, or no region
   localparam logic [2:0] MemOpStatusBadAccess = 3'd2;  // Right missing; the window is bound on another QP
-  localparam logic [2:0] MemOpStatusBadRange = 3'd3;  // Outside the region or page list, or va + length wraps
-  localparam logic [2:0] MemOpStatusBadState = 3'd4;  // Bound or registered already; not bound or registered; windows are bound to it
+  localparam logic [2:0] MemOpStatusBadRange = 3'd3;  // Outside the region or page list, or va + length wraps (a last byte at 2^64 - 1 does not); a FastRegister of no bytes
+  localparam logic [2:0] MemOpStatusBadState = 3'd4;  // A type 2B window that is bound, a region that is registered already; not bound or registered; windows are bound to it
   localparam logic [2:0] MemOpStatusBadRequest = 3'd5;  // Not for an object of this type; a field is out of range
 
   // PlaceTarget: Where the payload of a received packet goes.

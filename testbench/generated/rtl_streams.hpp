@@ -109,13 +109,13 @@ enum class MemOpCode : std::uint8_t {
   kUnbindQp = 6,  ///< Unbind all type 2B windows of the QP: the admin queue takes it out of service, or it has failed
 };
 
-/// Outcome of a memory operation. A work request with BadKey, BadAccess or BadRange completes with LocProtErr, with BadState or BadRequest with LocQpOpErr.
+/// Outcome of a memory operation. A work request with BadKey, BadAccess or BadRange completes with LocProtErr, with BadState or BadRequest with LocQpOpErr. It is the first check that fails, in this order: BadKey (entry and domain of the object), BadRequest (its type), BadState, BadKey (its tag; the region of a bind), BadRequest (the fields), BadAccess, BadRange; a page list in the request is looked at last.
 enum class MemOpStatus : std::uint8_t {
   kOk = 0,
-  kBadKey = 1,  ///< No such entry, another tag or protection domain; the region of a bind is not valid
+  kBadKey = 1,  ///< No such entry, another tag or protection domain; what a bind names as its region is not valid, or no region
   kBadAccess = 2,  ///< Right missing; the window is bound on another QP
-  kBadRange = 3,  ///< Outside the region or page list, or va + length wraps
-  kBadState = 4,  ///< Bound or registered already; not bound or registered; windows are bound to it
+  kBadRange = 3,  ///< Outside the region or page list, or va + length wraps (a last byte at 2^64 - 1 does not); a FastRegister of no bytes
+  kBadState = 4,  ///< A type 2B window that is bound, a region that is registered already; not bound or registered; windows are bound to it
   kBadRequest = 5,  ///< Not for an object of this type; a field is out of range
 };
 

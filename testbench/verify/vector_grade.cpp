@@ -32,7 +32,8 @@ bool tells_of_tags(const VectorStep& step) {
 
 /// Of what the step does.
 VectorGrade doing_grade(const VectorStep& step) {
-  if (!step.null.empty() || step.null_sge || step.call || step.defer || step.ip_csum) return VectorGrade::kNic;
+  if (!step.null.empty() || step.null_sge || step.call || step.defer || step.ip_csum || step.unchecked)
+    return VectorGrade::kNic;
   if (step.status != ND_SUCCESS && !may_fail(step.kind)) return VectorGrade::kNic;
   if (is_of_window_now(step.remote) || std::any_of(step.sge.begin(), step.sge.end(), is_of_window_now))
     return VectorGrade::kNic;

@@ -194,6 +194,7 @@ class VectorSession {
   void counter(const VectorStep& step);
   void state(const VectorStep& step);
   void bind(const VectorStep& step);
+  HRESULT bind_unchecked(const VectorStep& step);
   void invalidate(const VectorStep& step);
   void modify(const VectorStep& step);
   HRESULT change_state(Pair& pair, hw::QpState next, bool notify);

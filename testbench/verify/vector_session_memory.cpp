@@ -62,7 +62,8 @@ void VectorSession::add_region(const VectorRegion& spec) {
                                               .read_sink = (spec.flags & ND_MR_FLAG_RDMA_READ_SINK) != 0,
                                               .remote_read = (spec.flags & ND_MR_FLAG_ALLOW_REMOTE_READ) != 0,
                                               .remote_write = (spec.flags & kRemoteWriteBit) != 0,
-                                              .remote_atomic = spec.remote_atomic}),
+                                              .remote_atomic = spec.remote_atomic,
+                                              .window_bind = true}),
                      "registering memory");
     region.local_token = region.kernel_region->key();
     region.remote_token = __builtin_bswap32(region.kernel_region->key());

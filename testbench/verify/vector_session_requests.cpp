@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "driver/nd2/memory_window.hpp"
 #include "driver/umd/memory_request.hpp"
 
 namespace rnic::testbench {
@@ -158,12 +159,31 @@ VectorSession::Window& VectorSession::window(const VectorStep& step) {
 void VectorSession::bind(const VectorStep& step) {
   auto& entry = window(step);
   auto& from = region(step.name);
-  const HRESULT status = face(step).Bind(
-      context_pointer(step.context), step.null == "region" ? nullptr : from.region.get(),
-      step.null == "window" ? nullptr : entry.window.get(), from.memory + step.offset, step.length, step.flags);
+  const HRESULT status = step.unchecked ? bind_unchecked(step)
+                                        : face(step).Bind(context_pointer(step.context),
+                                                          step.null == "region" ? nullptr : from.region.get(),
+                                                          step.null == "window" ? nullptr : entry.window.get(),
+                                                          from.memory + step.offset, step.length, step.flags);
   if (const UINT32 token = entry.window->GetRemoteToken(); token != entry.token)
     entry.stale_token = std::exchange(entry.token, token);
   expect_status(step, status);
+}
+
+/// What NetworkDirect would refuse before the device sees it.
+HRESULT VectorSession::bind_unchecked(const VectorStep& step) {
+  auto& to = static_cast<nd2::MemoryWindow&>(*window(step).window).kernel_mw();
+  const auto& from = region(step.name);
+  const umd::WindowRange range{
+      .region_key = step.key_of.empty() ? from.local_token : __builtin_bswap32(remote_token(step.key_of)),
+      .address = from.base.value_or(reinterpret_cast<std::uint64_t>(from.memory)) + step.offset,
+      .length = step.length,
+      .remote_read = (step.flags & ND_OP_FLAG_ALLOW_READ) != 0,
+      .remote_write = (step.flags & ND_OP_FLAG_ALLOW_WRITE) != 0};
+  const umd::MemoryOptions options{.id = step.context,
+                                   .silent = (step.flags & ND_OP_FLAG_SILENT_SUCCESS) != 0,
+                                   .fence = (step.flags & ND_OP_FLAG_READ_FENCE) != 0,
+                                   .defer = step.defer};
+  return posting_status(umd::post_bind(pair(step).core(), to, range, options));
 }
 
 void VectorSession::invalidate(const VectorStep& step) {
@@ -184,7 +204,7 @@ void VectorSession::fast_register(const VectorStep& step) {
     entry.fast_region =
         take_or_fail(side(step).process->create_fast_mr({.max_pages = static_cast<std::uint32_t>(step.size),
                                                          .remote_access = step.remote_access,
-                                                         .window_bind = false}),
+                                                         .window_bind = true}),
                      step.text);
     entry.memory = from.memory + step.offset;
     entry.size = step.length;

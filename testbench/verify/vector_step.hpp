@@ -316,6 +316,8 @@ struct VectorStep {
   enum class Buffer : std::uint8_t { kValid, kNull, kUnmapped } buffer = Buffer::kValid;
   VectorObject object{};                  ///< kQueryInterface, kRelease, kCancel; its name or number as in other steps
   IID interface {};                       ///< kQueryInterface
+  bool unchecked = false;                 ///< kBind: not through NetworkDirect
+  std::string key_of;                     ///< kBind, unchecked: the window whose key is given for the region's; or none
   std::string null;                       ///< The argument that is a null pointer; none if empty
   std::optional<std::uint32_t> null_sge;  ///< Requests: entries of a list that is a null pointer
   VectorConnection connection;

@@ -181,6 +181,16 @@ void read_notify(Reader& from, const VectorSetup& setup, VectorStep& to) {
   read_call(from, to);
 }
 
+void read_unchecked(Reader& from, VectorStep& to) {
+  if (!from.find("unchecked")) return;
+  if (!to.null.empty()) from.fail("\"null\" and \"unchecked\" exclude each other");
+  Reader unchecked = from.object("unchecked");
+  to.unchecked = true;
+  if (unchecked.find("key_of")) to.key_of = unchecked.text("key_of");
+  to.defer = unchecked.boolean("defer", false);
+  unchecked.finish();
+}
+
 }  // namespace
 
 VectorStep read_vector_step(VectorReader from, const VectorSetup& setup, std::size_t number) {
@@ -205,10 +215,12 @@ VectorStep read_vector_step(VectorReader from, const VectorSetup& setup, std::si
       to.qp = read_qp(from, setup, "qp");
       to.window = from.text("window");
       to.flags = from.flags("flags", kOpFlags);
-      if (to.kind == StepKind::kBind)
+      if (to.kind == StepKind::kBind) {
         read_null(from, to, {{"region", 0}, {"window", 0}});
-      else
+        read_unchecked(from, to);
+      } else {
         read_null(from, to, {{"window", 0}});
+      }
       to.status = read_status(from);
       break;
     case StepKind::kReleaseWindow: to.window = from.text("window"); break;
