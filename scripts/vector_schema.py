@@ -183,7 +183,7 @@ def result():
     return {"oneOf": [thing({"type": one_of(KINDS_OF_ND), **common, "status": status(ref("nd_status"))}, more),
                       thing({"type": one_of(KINDS), **common, "status": status({"anyOf": [ref("cqe_status"), {"const": "AnyError"}]})},
                             {**more, "immediate": U32, "invalidated": NAME, "source_qp": QP, "tag": BOOLEAN, "vlan": VLAN, "sl": PRIORITY,
-                             "l3_ok": BOOLEAN, "l4_ok": BOOLEAN})]}
+                             "l3_ok": BOOLEAN, "l4_ok": BOOLEAN, "syndrome": U8})]}
 
 
 def request(optional=(), **needed):

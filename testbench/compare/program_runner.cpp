@@ -167,6 +167,7 @@ class Recording {
       if (result.with_invalidate) entry["invalidated"] = session_.name_of_key(result.immediate);
       if (result.grh) entry["source_qp"] = source_of(host, result.source_qpn);
     } else {
+      if (result.syndrome != 0) entry["syndrome"] = result.syndrome;
       note_failure(host, receives ? nullptr : step, qp == 0 ? 0 : qp - 1, result.status);
     }
     if (posted == posted_[host].end() || std::exchange(posted->second.completed, true))

@@ -24,10 +24,10 @@ bool has_verbs_rights(std::uint32_t flags) {
 
 bool is_of_window_now(const VectorPlace& place) { return place.token == TokenChange::kCurrentWindow; }
 
-/// libibverbs has no place for VLAN tags in its completions, but for extended ones.
-bool tells_of_tags(const VectorStep& step) {
+/// libibverbs has no place for VLAN tags in its completions, but for extended ones; a syndrome is every vendor's own.
+bool tells_more_than_verbs(const VectorStep& step) {
   return std::any_of(step.results.begin(), step.results.end(),
-                     [](const auto& result) { return result.tag || result.vlan || result.sl; });
+                     [](const auto& result) { return result.tag || result.vlan || result.sl || result.syndrome; });
 }
 
 /// Of what the step does.
@@ -44,7 +44,7 @@ VectorGrade doing_grade(const VectorStep& step) {
     case StepKind::kRead:
     case StepKind::kCompareSwap:
     case StepKind::kFetchAdd:
-    case StepKind::kComplete: return tells_of_tags(step) ? VectorGrade::kNic : VectorGrade::kVerbs;
+    case StepKind::kComplete: return tells_more_than_verbs(step) ? VectorGrade::kNic : VectorGrade::kVerbs;
     case StepKind::kNoCompletion:
     case StepKind::kMemory:
     case StepKind::kStore:

@@ -31,6 +31,9 @@ std::string names_of(const std::vector<T>& all, const std::string& open_by, cons
   return open_by.empty() ? text : fmt::format("{} (open by {})", text, open_by);
 }
 
+/// Of a failure that has one.
+std::string syndrome(std::uint8_t number) { return number == 0 ? "" : fmt::format(", syndrome {:#04x}", number); }
+
 }  // namespace
 
 void VectorSession::complete(const VectorStep& step) {
@@ -115,7 +118,8 @@ bool VectorSession::take_completion(const VectorStep& step, std::size_t number, 
       (!expected.tag || *expected.tag == result.vlan) &&
       (!expected.vlan || *expected.vlan == (result.vlan_tci & 0xfff)) &&
       (!expected.sl || *expected.sl == result.vlan_tci >> 13) && (!expected.l3_ok || *expected.l3_ok == result.l3_ok) &&
-      (!expected.l4_ok || *expected.l4_ok == result.l4_ok);
+      (!expected.l4_ok || *expected.l4_ok == result.l4_ok) &&
+      (!expected.syndrome || *expected.syndrome == result.syndrome);
   if (!same) {
     const auto with = [](bool there, std::uint32_t value) {
       return there ? fmt::format(", immediate {:#x}", value) : std::string();
@@ -123,20 +127,22 @@ bool VectorSession::take_completion(const VectorStep& step, std::size_t number, 
     const auto checksum = [](const char* name, std::optional<bool> ok) {
       return ok ? fmt::format(", {} {}", name, *ok) : std::string();
     };
-    throw VectorFailure(fmt::format(
-        "{}: result {} is {} {} {} ({} bytes{}{}{}{}{}), QPN {:#x}, expected {} {} {}{}{}{}{}{}{}", step.text, number,
-        kind_name(result.kind), result.id, cqe_status_name(result.status), result.byte_count,
-        with(result.with_immediate, result.immediate),
-        result.grh ? fmt::format(", from QPN {:#x}", result.source_qpn) : "",
-        result.vlan ? fmt::format(", tag {:#06x}", result.vlan_tci) : "",
-        checksum("l3_ok", expected.l3_ok ? std::optional(result.l3_ok) : std::nullopt),
-        checksum("l4_ok", expected.l4_ok ? std::optional(result.l4_ok) : std::nullopt), result.qpn,
-        kind_name(expected.kind), expected.context, names_of(expected.cqe_statuses, expected.open_by, cqe_status_name),
-        expected.bytes ? fmt::format(" ({} bytes)", *expected.bytes) : "",
-        with(expected.immediate.has_value(), expected.immediate.value_or(0)),
-        expected.qp ? fmt::format(", queue pair {}", *expected.qp + 1) : "",
-        expected.tag ? fmt::format(", tag {}, VLAN {}", *expected.tag, expected.vlan.value_or(0)) : "",
-        checksum("l3_ok", expected.l3_ok), checksum("l4_ok", expected.l4_ok)));
+    throw VectorFailure(
+        fmt::format("{}: result {} is {} {} {} ({} bytes{}{}{}{}{}{}), QPN {:#x}, expected {} {} {}{}{}{}{}{}{}{}",
+                    step.text, number, kind_name(result.kind), result.id, cqe_status_name(result.status),
+                    result.byte_count, with(result.with_immediate, result.immediate),
+                    result.grh ? fmt::format(", from QPN {:#x}", result.source_qpn) : "",
+                    result.vlan ? fmt::format(", tag {:#06x}", result.vlan_tci) : "",
+                    checksum("l3_ok", expected.l3_ok ? std::optional(result.l3_ok) : std::nullopt),
+                    checksum("l4_ok", expected.l4_ok ? std::optional(result.l4_ok) : std::nullopt),
+                    syndrome(result.syndrome), result.qpn, kind_name(expected.kind), expected.context,
+                    names_of(expected.cqe_statuses, expected.open_by, cqe_status_name),
+                    expected.bytes ? fmt::format(" ({} bytes)", *expected.bytes) : "",
+                    with(expected.immediate.has_value(), expected.immediate.value_or(0)),
+                    expected.qp ? fmt::format(", queue pair {}", *expected.qp + 1) : "",
+                    expected.tag ? fmt::format(", tag {}, VLAN {}", *expected.tag, expected.vlan.value_or(0)) : "",
+                    checksum("l3_ok", expected.l3_ok), checksum("l4_ok", expected.l4_ok),
+                    expected.syndrome ? fmt::format(", syndrome {:#04x}", *expected.syndrome) : std::string()));
   }
   return true;
 }
@@ -145,8 +151,8 @@ void VectorSession::no_completion(const VectorStep& step) {
   sides_[step.host].endpoint->device().elapse(step.within_ns);
   umd::Completion result;
   if (core_cq(step).poll({&result, 1}) != 0) {
-    throw VectorFailure(fmt::format("{}: a completion came: {} {} {}", step.text, kind_name(result.kind), result.id,
-                                    cqe_status_name(result.status)));
+    throw VectorFailure(fmt::format("{}: a completion came: {} {} {}{}", step.text, kind_name(result.kind), result.id,
+                                    cqe_status_name(result.status), syndrome(result.syndrome)));
   }
 }
 
@@ -159,7 +165,8 @@ void VectorSession::expect_nothing_left() {
     auto& side = sides_[host];
     for (const auto& cq : {side.initiator_core, side.receive_core}) {
       for (umd::Completion result; cq && cq->poll({&result, 1}) != 0;) {
-        note(host, fmt::format("{} {} {}", kind_name(result.kind), result.id, cqe_status_name(result.status)));
+        note(host, fmt::format("{} {} {}{}", kind_name(result.kind), result.id, cqe_status_name(result.status),
+                               syndrome(result.syndrome)));
       }
     }
     for (const auto& eqe : take_events(host)) note(host, describe_event(host, eqe));

@@ -57,7 +57,8 @@ struct VectorResult {
   std::optional<bool> tag;
   std::optional<std::uint16_t> vlan;
   std::optional<std::uint8_t> sl;
-  std::optional<bool> l3_ok, l4_ok;  ///< With cqe_statuses only: the checksums of an Ethernet frame
+  std::optional<bool> l3_ok, l4_ok;      ///< With cqe_statuses only: the checksums of an Ethernet frame
+  std::optional<std::uint8_t> syndrome;  ///< With cqe_statuses only
 };
 
 /// A multicast group.

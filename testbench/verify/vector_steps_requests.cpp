@@ -110,6 +110,7 @@ VectorResult read_result(Reader one, const VectorSetup& setup) {
     if (one.find("sl")) result.sl = one.number_up_to<std::uint8_t>("sl", kHighestPriority, 0);
     if (one.find("l3_ok")) result.l3_ok = one.boolean("l3_ok", false);
     if (one.find("l4_ok")) result.l4_ok = one.boolean("l4_ok", false);
+    if (one.find("syndrome")) result.syndrome = one.number<std::uint8_t>("syndrome");
   } else {
     using umd::RequestKind;
     if (result.kind == RequestKind::kCompareSwap || result.kind == RequestKind::kFetchAdd ||
