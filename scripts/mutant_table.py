@@ -10,10 +10,13 @@ soon as it is known; a mutant that is there with the text that it has now is not
 Exit code: 0 all that was to be tried has been; 1 a run fails without a mutation, or something does not build; 2 wrong use.
 """
 import argparse
+import collections
 import concurrent.futures
 import dataclasses
 import json
+import math
 import pathlib
+import re
 import signal
 import sys
 import time
@@ -91,14 +94,33 @@ def vectors_that_reach(name, reach):
     return [path for path, reached in reach.items() if path.endswith(".json") and name in reached]
 
 
-def layers(program, mutant, reach, blocks, seconds, most, vectors_alone):
-    """What each layer says of a mutant. `blocks`: those that each folder of vectors is about; `seconds`: what
-    each layer takes without a mutation; `most`: vectors to run, of those that reach it; `vectors_alone`: the other
-    layers have been asked, and did not see it."""
-    name, block, wire = mutant["name"], pathlib.Path(mutant["file"]).stem, ""
+def words_of(text):
+    """The words of a rule that say something, without their endings."""
+    return {word[:5] for word in re.findall("[a-z]{4,}", text.lower())}
+
+
+class Relevance:
+    """How much the rules of vectors say of what that of a mutant says: the rarer a word that both have, the more it tells."""
+
+    def __init__(self, paths):
+        self.words = {}
+        for path in paths:
+            vector = json.loads((mutate.ROOT / "tests/vectors" / path).read_text())
+            self.words[path] = words_of(f"{path} {vector['clause']} {vector['rule']}")
+        self.vectors_with = collections.Counter(word for words in self.words.values() for word in words)
+
+    def of(self, path, mutant):
+        common = self.words[path] & words_of(f"{mutant['name']} {mutant['rule']}".replace("_", " "))
+        return sum(math.log(len(self.words) / self.vectors_with[word]) for word in common)
+
+
+def layers(program, mutant, reach, relevance, seconds, most, vectors_alone):
+    """What each layer says of a mutant. `seconds`: what each layer takes without a mutation; `most`: vectors to run,
+    of those that reach it; `vectors_alone`: the other layers have been asked, and did not see it."""
+    name, wire = mutant["name"], ""
     vectors = vectors_that_reach(name, reach)
-    # Those that are about its block first, then those that reach the fewest: they are about little else.
-    vectors.sort(key=lambda path: (block not in blocks.get(path.split("/")[0], []), len(reach[path])))
+    # Those whose rule is most like its own first, then those that reach the fewest: they are about little else.
+    vectors.sort(key=lambda path: (-relevance.of(path, mutant), len(reach[path])))
     result = {"text": text_of(mutant), "reached": len(vectors), "run": min(len(vectors), most), "vectors": "", "compare": "", "soak": ""}
     runs = [("vectors", verify_arguments(vectors[:most]), "FAIL ")] if vectors else []
     if not vectors_alone:
@@ -183,7 +205,7 @@ def arguments():
 
 def main():
     parser, args = arguments()
-    _, mutants, blocks = mutate.load()
+    _, mutants, _ = mutate.load()
     if unknown := [name for name in args.name if name not in mutants]:
         parser.error(f"no mutant {', '.join(unknown)} (scripts/mutate.sh --list shows them)")
     results = read_record(mutants)
@@ -194,6 +216,7 @@ def main():
             raise mutate.Problem("\n".join(problems))
         program = mutate.build_nic(args.jobs)
         seconds, reach = seconds_of(program), find_reach(mutants, args.jobs)
+        relevance = Relevance(vectors_of_nic())
         todo = args.name or [name for name in mutants
                              if name not in results or not is_tried(results[name], len(vectors_that_reach(name, reach)), args.vectors)]
         # From all over the list, so that a part of it says something of the whole; those that have not been tried first.
@@ -202,7 +225,7 @@ def main():
             def attempt_one(name):
                 late = time.monotonic() - start > 60 * args.minutes
                 again = not args.name and name in results
-                return name, None if late else layers(program, mutants[name], reach, blocks, seconds, args.vectors, again)
+                return name, None if late else layers(program, mutants[name], reach, relevance, seconds, args.vectors, again)
             futures = [pool.submit(attempt_one, name) for name in todo]
             for tried in concurrent.futures.as_completed(futures):
                 if tried.exception() is not None:

@@ -165,7 +165,7 @@ def setup():
                       "ipv6": BOOLEAN, "iommu_faults": BOOLEAN, "link_gbps": {"type": "number", "exclusiveMinimum": 0},
                       "link_delay_ns": {"type": "number", "minimum": 0}, "completion_timeout": one_of(["A1", "A2", "B1", "B2", "C1", "C2"]), **host, "A": ref("host_setup"), "B": ref("host_setup"),
                       "regions": listed(region)},
-                 allOf=[{"if": {"required": ["srq"]}, "then": rc_only},
+                 allOf=[{"if": {"required": ["srq"]}, "then": {"properties": {"type": {"enum": ["RC", "UD"]}, "fast_register": {"const": False}}}},
                         {"if": {"properties": {"connections": {"const": True}}, "required": ["connections"]}, "then": rc_only},
                         {"if": {"properties": {"type": {"const": "QP1"}}, "required": ["type"]},
                          "then": {"properties": {"queue_pairs": {"const": 1}, "one_cq": {"const": False}}}},

@@ -116,9 +116,12 @@ VectorSession::Pair VectorSession::make_pair(std::size_t host, std::size_t index
   Pair pair;
   void* const context = reinterpret_cast<void*>(static_cast<std::uintptr_t>(index + 1));
   if (setup_.type != hw::QpType::kRc || setup_.fast_register) {
+    std::shared_ptr<umd::SharedReceiveQueue> shared_receives;
+    if (side.srq) shared_receives = static_cast<nd2::SharedReceiveQueue&>(*side.srq).core();
     pair.below =
         take_or_fail(umd::QueuePair::create_idle(side.process, {.send_cq = side.initiator_core,
                                                                 .receive_cq = side.receive_core,
+                                                                .shared_receives = std::move(shared_receives),
                                                                 .type = setup_.type,
                                                                 .general_service = setup_.general_service,
                                                                 .capacity = {.send_depth = own.initiator_depth,

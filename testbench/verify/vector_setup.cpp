@@ -73,8 +73,8 @@ void read_type(Reader& from, VectorSetup& to) {
   if (to.queue_pairs == 0 || to.queue_pairs > 8) from.fail("\"queue_pairs\" is 1 to 8");
   if (to.general_service && to.queue_pairs != 1) from.fail("there is one QP1");
   if (from.find("srq")) read_srq(from.object("srq"), to);
-  if (to.srq && (to.type != hw::QpType::kRc || to.fast_register))
-    from.fail("\"srq\" is for queue pairs of type RC without \"fast_register\"");
+  if (to.srq && (type != kRc && type != kUd)) from.fail("\"srq\" is for queue pairs of type RC and UD");
+  if (to.srq && to.fast_register) from.fail("\"srq\" is for queue pairs without \"fast_register\"");
 }
 
 /// A number that need not be whole; nothing if the key is missing.
