@@ -306,6 +306,11 @@ def steps():
     known["spoil_wqe"] = ({"set": listed(thing({"byte": number(9, 0, 511), "value": U8}), 1)}, {**qp, "queue": one_of([*QUEUES, "shared"])})
     known["enable"] = ({}, {"is": BOOLEAN})
     known["configure"] = ({}, {name: BOOLEAN for name in ("bus_master", "completion_timeout_disable", "msix_enable", "msix_mask")}, {"minProperties": 3})
+    at, enables = {**number(32), "multipleOf": 4}, {"first_be": number(0, 0, 15), "last_be": number(0, 1, 15)}
+    pages = {"page": one_of(["registers", "own", "kernel", "other"])}
+    known["tlp"] = [({"at": at, "write": HEX}, {**pages, **enables, "poisoned": BOOLEAN}),
+                    ({"at": at, "dwords": number(0, 1, 64), "answer": {"anyOf": [{"const": "UnsupportedRequest"}, HEX_OR_ANY]}}, {**pages, **enables}),
+                    ({"at": at, "answer": {"const": "UnsupportedRequest"}}, {**pages, "first_be": enables["first_be"]})]
     known["send"] = (*known["send"], {"not": {"required": ["immediate", "invalidate"]}})
     return known
 

@@ -387,7 +387,7 @@ inline constexpr std::uint32_t kPortEthernet = 0x118;  ///< Who receives the fra
 inline constexpr std::uint32_t kPortGroups = 0x120;  ///< Ethernet group addresses whose frames are received: bit i for those whose hash is i. The hash is the upper six bits of the CRC-32 of IEEE 802.3 over the address, as a register that shifts to the left, begins with ones, and takes the low bit of each byte first; not complemented (ether_crc() >> 26 in Linux). Reset value 0.
 inline constexpr std::uint32_t kMsixHeader = 0x180;  ///< Block header: MSI-X. The table is at MsixTable, the pending bits at MsixPending.
 inline constexpr std::uint32_t kCountersHeader = 0x1c0;  ///< Block header: counters. Counter i is the 64-bit register at CounterBase + 8 i.
-inline constexpr std::uint32_t kMsixTable = 0x400;  ///< MSI-X table (PCI Express base specification 7.7.2): entry i is registers 2i (message address) and 2i+1 (data in bits 31:0, mask in bit 32).
+inline constexpr std::uint32_t kMsixTable = 0x400;  ///< MSI-X table (PCI Express base specification 7.7.2): entry i is registers 2i (message address) and 2i+1 (data in bits 31:0, mask in bit 32, which is 1 after a reset).
 inline constexpr std::uint32_t kMsixPending = 0x600;  ///< MSI-X pending bit array.
 inline constexpr std::uint32_t kCounterBase = 0x800;  ///< Event counters (table Counters).
 }  // namespace reg

@@ -109,13 +109,15 @@ class Queues {
 /// MSI-X table and pending bits (PCI Express base specification 7.7.2).
 class Interrupts {
  public:
-  explicit Interrupts(Nic& nic) : nic_(nic) {}
+  explicit Interrupts(Nic& nic) : nic_(nic) {
+    for (std::size_t i = 1; i < table.size(); i += 2) table[i] = std::uint64_t{1} << 32;
+  }
   void raise(std::uint8_t vector);
   /// Something of mask or enable has changed.
   void look();
   [[nodiscard]] std::uint64_t pending() const { return pending_; }
 
-  std::array<std::uint64_t, 2 * kVectors> table{};  ///< Address; {control, data}
+  std::array<std::uint64_t, 2 * kVectors> table{};  ///< Address; {control, data}: masked at first
 
  private:
   Nic& nic_;

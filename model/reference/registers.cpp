@@ -6,7 +6,7 @@ namespace rnic::reference {
 namespace {
 
 constexpr std::uint64_t kUarBytes = 4096, kBarBytes = kUarBytes * kUars;
-constexpr std::size_t kWindow = 0x800, kWindowBytes = 256;
+constexpr std::size_t kDoorbellBytes = 0x28, kWindow = 0x800, kWindowBytes = 256;
 
 /// Block headers: {next offset, version 1, type}.
 constexpr std::uint64_t header(unsigned type, std::uint64_t next) { return next << 32 | 1u << 16 | type; }
@@ -67,7 +67,7 @@ std::optional<HostAnswer> Registers::request(const HostRequest& request) {
       value = little(request.data, 0, 8);
     }
     write(request.address & ~std::uint64_t{7}, value, mask);
-  } else if (good && !page0 && full && two && at < kWindow) {
+  } else if (good && !page0 && full && two && at < kDoorbellBytes) {
     if (nic_.enabled()) doorbell(uar, at, little(request.data, 0, 8));
   } else if (good && !page0 && full && at >= kWindow && at < kWindow + kWindowBytes && bytes >= 8 && bytes <= 64 &&
              (bytes & (bytes - 1)) == 0 && at % bytes == 0) {
@@ -153,7 +153,7 @@ void Registers::doorbell(std::uint8_t uar, std::uint64_t offset, std::uint64_t v
       nic_.count(Count::ReceiveDoorbells);
       taken = nic_.queues.srq_doorbell(number, producer, uar);
       break;
-    default: return nic_.count(Count::HostUnsupported);
+    default: break;
   }
   if (!taken) nic_.count(Count::DoorbellsRefused);
 }

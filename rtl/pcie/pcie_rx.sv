@@ -4,7 +4,7 @@
 /// Decoder of host requests: what a TLP asks for decides where it goes.
 ///
 ///   page 0, one dword or aligned quadword      reg_req; a read also leaves a completion order
-///   UAR page, aligned 8-byte write             uar_req
+///   UAR register, aligned 8-byte write         uar_req
 ///   UAR window, aligned write of 8 to 64 bytes uar_req (write combining may cut a line)
 ///   UAR page, read of any length               completion order for zeros
 ///   any other non-posted request               completion order for an error, counted
@@ -47,7 +47,7 @@ module pcie_rx (
   route_e route;
 
   rnic_pkg::host_req_hdr_t hdr;
-  logic head_q, accept, page0, uar, dword, quadword, all_bytes, piece, to_window;
+  logic head_q, accept, page0, uar, dword, quadword, all_bytes, piece, to_window, doorbell;
   logic reg_valid, reg_ready, uar_ready;
   rnic_pkg::reg_req_t reg_req;
   rnic_pkg::uar_req_t uar_req;
@@ -60,6 +60,7 @@ module pcie_rx (
       hdr.last_be != '0;
   assign all_bytes   = hdr.first_be == '1 && hdr.last_be == '1;
   assign to_window   = hdr.addr[11:8] == rnic_pkg::UarWqeWindow[11:8];
+  assign doorbell    = hdr.addr[11:3] <= rnic_pkg::UarSrqDoorbell[11:3];
   assign piece       = (hdr.length_dw == 11'd4 && hdr.addr[3:0] == '0) ||
       (hdr.length_dw == 11'd8 && hdr.addr[4:0] == '0) ||
       (hdr.length_dw == 11'd16 && hdr.addr[5:0] == '0);
@@ -74,7 +75,10 @@ module pcie_rx (
       rnic_pkg::TlpTypeMemWrite: begin
         route = Drop;
         if (page0 && (dword || quadword)) route = (dword && hdr.first_be == '0) ? Ignore : RegWrite;
-        if (uar && all_bytes && (quadword || (piece && to_window))) route = UarWrite;
+        if (uar && all_bytes &&
+            ((quadword && (doorbell || to_window)) || (piece && to_window))) begin
+          route = UarWrite;
+        end
         if (hdr.poisoned) route = Drop;
       end
       rnic_pkg::TlpTypeOther: route = Refuse;

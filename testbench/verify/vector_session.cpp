@@ -109,6 +109,7 @@ void VectorSession::run(const VectorStep& step) {
     case StepKind::kPushWqe: return push_wqe(step);
     case StepKind::kEnable: return enable(step);
     case StepKind::kConfigure: return configure(step);
+    case StepKind::kTlp: return tlp(step);
     case StepKind::kFastRegister: return fast_register(step);
     case StepKind::kEndRegistration: return end_registration(step);
     case StepKind::kQueryAdapter: return query_adapter(step);

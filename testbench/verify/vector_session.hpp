@@ -213,6 +213,7 @@ class VectorSession {
   void push_wqe(const VectorStep& step);
   void enable(const VectorStep& step);
   void configure(const VectorStep& step);
+  void tlp(const VectorStep& step);
   void fast_register(const VectorStep& step);
   void end_registration(const VectorStep& step);
   void query_adapter(const VectorStep& step);

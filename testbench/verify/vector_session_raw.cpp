@@ -239,4 +239,36 @@ void VectorSession::configure(const VectorStep& step) {
   root_complex.set_config(config);
 }
 
+void VectorSession::tlp(const VectorStep& step) {
+  using Kind = VectorTlp::Kind;
+  const auto& tlp = step.tlp;
+  auto& root_complex = world_.host(step.host).root_complex();
+  model::HostRequest request{.kind = model::TlpKind::kMemoryWrite,
+                             .poisoned = tlp.poisoned,
+                             .address = (tlp.registers ? 0 : uar_page(step)) + tlp.at,
+                             .length_dw = tlp.dwords,
+                             .first_be = tlp.first_be,
+                             .last_be = tlp.last_be,
+                             .data = tlp.write};
+  if (tlp.kind == Kind::kWrite) return root_complex.post(std::move(request));
+  request.kind = tlp.kind == Kind::kRead ? model::TlpKind::kMemoryRead : model::TlpKind::kOther;
+  const auto completion = root_complex.request(std::move(request));
+  if (!completion) throw VectorFailure(fmt::format("{}: no completion came", step.text));
+  const auto status_name = [](model::CompletionStatus status) {
+    switch (status) {
+      case model::CompletionStatus::kSuccess: return "Success";
+      case model::CompletionStatus::kUnsupportedRequest: return "UnsupportedRequest";
+      default: return "CompleterAbort";
+    }
+  };
+  const auto expected = tlp.refused ? model::CompletionStatus::kUnsupportedRequest : model::CompletionStatus::kSuccess;
+  if (completion->status != expected)
+    throw VectorFailure(fmt::format("{}: completed with {}, expected {}", step.text, status_name(completion->status),
+                                    status_name(expected)));
+  if (tlp.refused) return;
+  const bool same = std::equal(tlp.answer.begin(), tlp.answer.end(), completion->data.begin(), completion->data.end(),
+                               [](const auto& wanted, std::uint8_t byte) { return !wanted || *wanted == byte; });
+  if (!same) throw VectorFailure(fmt::format("{}: answered with {:02x}", step.text, fmt::join(completion->data, "")));
+}
+
 }  // namespace rnic::testbench

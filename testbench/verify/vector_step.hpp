@@ -187,6 +187,7 @@ enum class StepKind : std::uint8_t {
   kPushWqe,
   kEnable,
   kConfigure,
+  kTlp,
 };
 
 /// Steps about connectors and listeners.
@@ -249,6 +250,20 @@ struct VectorUarWrite {
   std::map<std::string, VectorNumber> fields;  ///< The others are 0
   bool line = false;                           ///< Written as the line of 64 bytes that has the register
   std::vector<Piece> pieces;                   ///< kPushWqe, in this order
+};
+
+/// A TLP of the host to BAR0, of any form (PCI Express 2.2).
+struct VectorTlp {
+  enum class Kind : std::uint8_t { kWrite, kRead, kOther };
+  Kind kind{};
+  bool registers = true;     ///< Page 0; otherwise VectorUarWrite::page
+  std::uint64_t at = 0;      ///< From the begin of the page, a multiple of 4
+  std::uint16_t dwords = 1;  ///< Of its payload, or asked for
+  std::uint8_t first_be = 0xf, last_be = 0;
+  bool poisoned = false;                            ///< kWrite
+  std::vector<std::uint8_t> write;                  ///< kWrite: its payload
+  bool refused = false;                             ///< kRead, kOther: the completion is Unsupported Request
+  std::vector<std::optional<std::uint8_t>> answer;  ///< kRead: the payload of its completion
 };
 
 /// The queue of a host that a step is about.
@@ -324,7 +339,8 @@ struct VectorStep {
   VectorConnection connection;
   VectorCommand command;                                      ///< kAdmin
   std::vector<std::pair<std::uint32_t, std::uint8_t>> spoil;  ///< kSpoilWqe: bytes of the WQE and what they become
-  VectorUarWrite uar_write;                                   ///< kDoorbell, kPushWqe
+  VectorUarWrite uar_write;                                   ///< kDoorbell, kPushWqe; the page: kTlp
+  VectorTlp tlp;                                              ///< kTlp
   std::uint32_t op_flags = 0;                                 ///< kFastRegister: ND_OP_FLAG_*
   std::optional<std::uint64_t> needs;                         ///< kQueryAdapter: the size that comes back
   struct Range {

@@ -1,5 +1,5 @@
-// Steps that go past the driver: commands of the admin queue, bytes of WQEs, writes to UAR pages, and settings of
-// the function.
+// Steps that go past the driver: commands of the admin queue, bytes of WQEs, writes to UAR pages, TLPs, and settings
+// of the function.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -70,10 +70,11 @@ void read_fields(VectorReader& from, const VectorSetup& setup, std::span<const h
   fields.finish();
 }
 
+using Page = VectorUarWrite::Page;
+const Names kPages = {
+    {"own", number_of(Page::kOwn)}, {"kernel", number_of(Page::kKernel)}, {"other", number_of(Page::kOther)}};
+
 void read_page(VectorReader& from, VectorUarWrite& to) {
-  using Page = VectorUarWrite::Page;
-  static const Names kPages = {
-      {"own", number_of(Page::kOwn)}, {"kernel", number_of(Page::kKernel)}, {"other", number_of(Page::kOther)}};
   to.page = static_cast<Page>(from.name("page", kPages, number_of(Page::kOwn)));
 }
 
@@ -140,6 +141,48 @@ void read_configure_step(VectorReader& from, VectorStep& to) {
   for (const char* const key : {"bus_master", "completion_timeout_disable", "msix_enable", "msix_mask"})
     if (from.find(key)) to.settings[key] = from.boolean(key, false);
   if (to.settings.empty()) from.fail("it sets nothing");
+}
+
+void read_tlp_step(VectorReader& from, VectorStep& to) {
+  using Kind = VectorTlp::Kind;
+  constexpr std::uint16_t kMostDwords = 64;  // of the smallest maximum payload that the hosts have
+  auto& tlp = to.tlp;
+  if (from.find("page")) {
+    Names pages = kPages;
+    constexpr std::int64_t kRegisters = -1;
+    pages["registers"] = kRegisters;
+    const auto page = from.name("page", pages);
+    tlp.registers = page == kRegisters;
+    if (!tlp.registers) to.uar_write.page = static_cast<Page>(page);
+  }
+  tlp.at = from.number<std::uint32_t>("at");
+  if (tlp.at % 4 != 0) from.fail("\"at\" is a multiple of 4");
+  if (from.find("write")) {
+    for (const auto& byte : read_pattern_bytes(from, from.text("write"))) {
+      if (!byte) from.fail("\"write\" has bytes that are all known");
+      tlp.write.push_back(*byte);
+    }
+    if (tlp.write.size() % 4 != 0 || tlp.write.size() > 4u * kMostDwords)
+      from.fail(fmt::format("\"write\" has whole dwords, at most {}", kMostDwords));
+    tlp.dwords = static_cast<std::uint16_t>(tlp.write.size() / 4);
+    tlp.poisoned = from.boolean("poisoned", false);
+  } else {
+    tlp.kind = from.find("dwords") ? Kind::kRead : Kind::kOther;
+    if (tlp.kind == Kind::kRead) tlp.dwords = from.number<std::uint16_t>("dwords");
+    if (tlp.dwords == 0 || tlp.dwords > kMostDwords) from.fail(fmt::format("\"dwords\" is 1 to {}", kMostDwords));
+    const auto answer = from.text("answer");
+    tlp.refused = answer == "UnsupportedRequest";
+    if (tlp.kind == Kind::kOther && !tlp.refused)
+      from.fail("such a request has no other answer than UnsupportedRequest");
+    if (!tlp.refused) tlp.answer = read_pattern_bytes(from, answer);
+    if (!tlp.refused && tlp.answer.size() != 4u * tlp.dwords) from.fail("\"answer\" has as many bytes as the dwords");
+  }
+  const bool one = tlp.dwords == 1;
+  tlp.first_be = from.number_up_to<std::uint8_t>("first_be", 0xf, 0xf);
+  tlp.last_be = one ? 0 : from.number_up_to<std::uint8_t>("last_be", 0xf, 0xf);
+  if (one && from.find("last_be")) from.fail("a request of one dword has no \"last_be\" (PCI Express 2.2.5)");
+  if (!one && (tlp.first_be == 0 || tlp.last_be == 0))
+    from.fail("first and last of several dwords have a byte enabled (PCI Express 2.2.5)");
 }
 
 }  // namespace rnic::testbench
