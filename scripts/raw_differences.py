@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Random malformed requests, binds and registrations, doorbells, pieces of WQEs and admin commands, past the driver: the RTL and the reference NIC answer alike.
+"""Random malformed requests, binds and registrations, TLPs, doorbells, pieces of WQEs and admin commands, past the driver: the RTL and the reference NIC answer alike.
 
 Each case is a vector (docs/vectors.md) that ends in a question: a completion that may not come, a counter or a state that cannot be. `rnic verify`
 runs it on either NIC, and what it says of the end is held against each other. Nothing here knows which answer is right: of a difference the page
@@ -194,6 +194,34 @@ class Draw:
         setup = self.choice([{}, {}, {"type": "UD"}, {"type": "UC"}, {"connected": False}])
         return setup, [{"host": "A", "do": "admin", "opcode": name, "number": self.choice(numbers), "fields": values, "status": "TooSmall"}]
 
+    def tlp(self):
+        """TLPs to BAR0 of any form, then a read that tells of itself or a counter. Registers that are written are those of vectors nobody uses."""
+        def enables(dwords):
+            draw = [15, 15, 15, 1, 3, 6, 7, 8, 9, 12, 14]
+            return {"first_be": self.choice([*draw, 0] if dwords == 1 else draw), **({"last_be": self.choice(draw)} if dwords > 1 else {})}
+
+        def place():
+            page = self.choice(["registers", "registers", "own", "own", "kernel", "other"])
+            if page == "registers":
+                return {"page": page, "at": self.choice([0x5D0, 0x5D4, 0x5D8, 0x5DC, 0x5E0, 0x5E4, 0x5E8, 0x130, 0x700, 0xFF8, 0xFFC])}
+            return {"page": page, "at": self.choice([0, 4, 8, 0x18, 0x20, 0x24, 0x28, 0x40, 0x7F8, 0x800, 0x808, 0x810, 0x820, 0x840, 0x8F0, 0x8FC, 0x900, 0xFF8, 0xFFC])}
+
+        def dwords_from(at):
+            return min(self.choice([1, 1, 2, 2, 2, 3, 4, 4, 5, 8, 8, 16, 16, 32]), (4096 - at) // 4)
+
+        # What stands in the table at first is open.
+        steps = [{"host": "A", "do": "tlp", "at": at, "write": "0011223344556677"} for at in (0x5D0, 0x5D8, 0x5E0, 0x5E8)]
+        for _ in range(self.choice([1, 2, 4, 6])):
+            where = place()
+            dwords = dwords_from(where["at"])
+            payload = bytes(self.choice([0, 0, 1, 255, self.random.randrange(256)]) for _ in range(4 * dwords)).hex()
+            steps.append({"host": "A", "do": "tlp", **where, "write": payload, **enables(dwords), "poisoned": self.random.random() < 0.1})
+        where = place()
+        dwords = dwords_from(where["at"])
+        read = {"host": "A", "do": "tlp", **where, "dwords": dwords, "answer": self.choice(["a5" * 4 * dwords, "a5" * 4 * dwords, "UnsupportedRequest"]), **enables(dwords)}
+        counters = [{"host": "A", "do": "counter", "name": self.choice(["HostUnsupported", "DoorbellsRefused", "SendDoorbells", "CqDoorbells"]), "equals": 99}]
+        return {}, [*steps, *self.choice([[read], [read], [WAIT | {"us": 3}, *counters]])]
+
     def question(self, setup, steps):
         """Steps that fail, and say what is so."""
         kind = self.choice(["sent", "received", "counter", "counter", "state"] if "queue_pairs" not in setup else ["sent", "sent at B"])
@@ -214,7 +242,7 @@ class Draw:
         return [WAIT, {"host": host, "do": "counter", "name": self.choice(COUNTERS), "equals": 99}]
 
     def case(self):
-        setup, steps = self.choice([self.request, self.request, self.bind, self.registration, self.receive, self.doorbell, self.push, self.admin, self.admin])()
+        setup, steps = self.choice([self.request, self.request, self.bind, self.registration, self.receive, self.doorbell, self.tlp, self.push, self.admin, self.admin])()
         return {"document": "Host interface", "clause": "any", "rule": "Both NICs answer alike.", "setup": setup, "steps": steps + self.question(setup, steps)}
 
 
