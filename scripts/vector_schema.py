@@ -308,8 +308,9 @@ def steps():
     known["configure"] = ({}, {name: BOOLEAN for name in ("bus_master", "completion_timeout_disable", "msix_enable", "msix_mask")}, {"minProperties": 3})
     at, enables = {**number(32), "multipleOf": 4}, {"first_be": number(0, 0, 15), "last_be": number(0, 1, 15)}
     pages = {"page": one_of(["registers", "own", "kernel", "other"])}
-    known["tlp"] = [({"at": at, "write": HEX}, {**pages, **enables, "poisoned": BOOLEAN}),
-                    ({"at": at, "dwords": number(0, 1, 64), "answer": {"anyOf": [{"const": "UnsupportedRequest"}, HEX_OR_ANY]}}, {**pages, **enables}),
+    payload, seen = ({"type": "string", "pattern": rf"^(( *{byte}){{4}}){{1,64}} *$"} for byte in ("[0-9a-fA-F]{2}", r"([0-9a-fA-F]{2}|\?\?)"))
+    known["tlp"] = [({"at": at, "write": payload}, {**pages, **enables, "poisoned": BOOLEAN}),
+                    ({"at": at, "dwords": number(0, 1, 64), "answer": {"anyOf": [{"const": "UnsupportedRequest"}, seen]}}, {**pages, **enables}),
                     ({"at": at, "answer": {"const": "UnsupportedRequest"}}, {**pages, "first_be": enables["first_be"]})]
     known["send"] = (*known["send"], {"not": {"required": ["immediate", "invalidate"]}})
     return known

@@ -25,7 +25,8 @@ HEAD = {"document": "d", "clause": "c", "rule": "r"}
 SETUPS = ({}, {"connections": True}, {"srq": {}}, {"type": "UD", "queue_pairs": 2})
 # Refusals that are about more than one place of a file.
 BEYOND = re.compile(r"no region|no window|there are \d+ queue pairs|are more than \"ask\"|of another IP version|the setup has no|is not a packet of host"
-                    r"|a second one of its kind|GetResults gives statuses|groups are for queue pairs|a second region|is no address|has no opcode|are for queue pairs of type (?:RC|RAW_PACKET)|is for queue pairs of type RC")
+                    r"|a second one of its kind|GetResults gives statuses|groups are for queue pairs|a second region|is no address|has no opcode|are for queue pairs of type (?:RC|RAW_PACKET)|is for queue pairs of type RC"
+                    r"|as many bytes as the dwords|of one dword has no|first and last of several dwords")
 WRONG = (True, 0, -1, 1.5, 2**31, 2**32, 2**63, 2**70, "", "no such name", [], [None], {}, None)
 PACKETS = ["A>B SendOnly", "B>A Acknowledge psn=-1 syndrome=NakPsn credits=none msn=3", "A>B opcode=0x81 lost", "A>B ReadRequest rkey=b length=4096 lost"]
 BAD_PACKETS = ["A>C SendOnly", "SendOnly", "A>B", "A>B SendTwice", "A>B SendOnly psn=x", "A>B SendOnly colour=1", "A>B SendOnly psn=0xg",
@@ -63,7 +64,7 @@ def example(schema, key=""):
         return [example(schema["items"]) for _ in range(schema.get("minItems", 0))]
     if kind == "string":
         pattern = schema.get("pattern", "")
-        return "224.0.0.1" if "anyOf" in schema else "0a" if "a-fA-F]{2}" in pattern else "A>B SendOnly" if pattern else "a"
+        return "224.0.0.1" if "anyOf" in schema else "0a" * (4 if "{4}" in pattern else 1) if "a-fA-F]{2}" in pattern else "A>B SendOnly" if pattern else "a"
     if kind == "boolean":
         return False
     return schema.get("minimum", schema.get("exclusiveMinimum", 0) + 1) if schema.get("minimum", 0) >= 0 else 0
