@@ -322,7 +322,7 @@ void Qps::cq_failed(std::uint32_t cqn, std::uint32_t first) {
 bool Qps::send_doorbell(std::uint32_t number, std::uint16_t producer, std::uint8_t uar) {
   nic_.count(Count::SendDoorbells);
   const QpPtr qp = find(number);
-  if (!qp || qp->uar != uar) return false;
+  if (!qp || qp->uar != uar || qp->state == QpState::Reset) return false;
   const auto posted = static_cast<std::uint16_t>(producer - qp->sq_retired);
   if (posted > 1u << qp->sq_log_depth) return false;
   if (posted < static_cast<std::uint16_t>(qp->sq_producer - qp->sq_retired)) return true;  // an old one, late
