@@ -21,6 +21,7 @@ UINT32 corrupt(UINT32 token, TokenChange change, bool remote) {
 }  // namespace
 
 VectorSession::~VectorSession() {
+  for (std::size_t host = 0; host < sides_.size(); ++host) restore_function(host);
   for (auto& [name, notification] : notifications_) {
     if (notification.status == ND_PENDING && notification.object != nullptr)
       notification.object->CancelOverlappedRequests();
@@ -110,6 +111,7 @@ void VectorSession::run(const VectorStep& step) {
     case StepKind::kEnable: return enable(step);
     case StepKind::kConfigure: return configure(step);
     case StepKind::kTlp: return tlp(step);
+    case StepKind::kCredits: return credits(step);
     case StepKind::kFastRegister: return fast_register(step);
     case StepKind::kEndRegistration: return end_registration(step);
     case StepKind::kQueryAdapter: return query_adapter(step);

@@ -110,7 +110,9 @@ class VectorSession {
     ComPtr<IND2CompletionQueue> initiator_cq, receive_cq;  ///< None for QP1, which is no process's
     std::shared_ptr<umd::CompletionQueue> initiator_core, receive_core;
     ComPtr<IND2SharedReceiveQueue> srq;
-    bool srq_has_receive = false;  ///< One has been posted
+    bool srq_has_receive = false;                   ///< One has been posted
+    std::optional<model::PcieConfig> first_config;  ///< If steps have changed it
+    bool disabled = false;                          ///< By a step
     std::vector<Pair> pairs;
     std::map<std::uint64_t, std::uint64_t> counters;  ///< Those of the steps, at the start, by hw::Counter
     std::deque<hw::Eqe> events;                       ///< Of queues, queue pairs and the port; not of completions
@@ -213,6 +215,9 @@ class VectorSession {
   void push_wqe(const VectorStep& step);
   void enable(const VectorStep& step);
   void configure(const VectorStep& step);
+  void credits(const VectorStep& step);
+  /// What steps have taken from the function it gets back, for else the driver could not end.
+  void restore_function(std::size_t host);
   void tlp(const VectorStep& step);
   void fast_register(const VectorStep& step);
   void end_registration(const VectorStep& step);

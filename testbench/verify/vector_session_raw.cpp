@@ -224,19 +224,37 @@ void VectorSession::enable(const VectorStep& step) {
   auto& device = side(step).endpoint->device();
   device.write64(hw::reg::kDeviceControl, step.enable ? 1 : 0);
   (void)device.read64(hw::reg::kDeviceControl);
+  side(step).disabled = !step.enable;
 }
 
 void VectorSession::configure(const VectorStep& step) {
   auto& root_complex = world_.host(step.host).root_complex();
   auto config = root_complex.config();
+  auto& first_config = side(step).first_config;
+  if (!first_config) first_config = config;
   const auto set = [&](const char* name, bool& field) {
     if (const auto it = step.settings.find(name); it != step.settings.end()) field = it->second;
   };
   set("bus_master", config.bus_master);
   set("completion_timeout_disable", config.completion_timeout_disable);
+  set("extended_tags", config.extended_tags);
   set("msix_enable", config.msix_enable);
   set("msix_mask", config.msix_mask);
   root_complex.set_config(config);
+}
+
+void VectorSession::credits(const VectorStep& step) {
+  model::CreditKinds withheld;
+  for (const std::uint8_t kind : step.withheld) withheld.set(static_cast<model::CreditKind>(kind), true);
+  world_.host(step.host).root_complex().hold(step.to_nic ? model::PcieWay::kToNic : model::PcieWay::kToHost, withheld);
+}
+
+void VectorSession::restore_function(std::size_t host) {
+  auto& root_complex = world_.host(host).root_complex();
+  for (const auto way : {model::PcieWay::kToHost, model::PcieWay::kToNic}) root_complex.hold(way, {});
+  auto& side = sides_.at(host);
+  if (side.first_config) root_complex.set_config(*side.first_config);
+  if (side.disabled) side.endpoint->device().write64(hw::reg::kDeviceControl, 1);
 }
 
 void VectorSession::tlp(const VectorStep& step) {

@@ -188,6 +188,7 @@ enum class StepKind : std::uint8_t {
   kEnable,
   kConfigure,
   kTlp,
+  kCredits,
 };
 
 /// Steps about connectors and listeners.
@@ -320,6 +321,8 @@ struct VectorStep {
   bool link_up = true;                              ///< kLink
   bool enable = true;                               ///< kEnable
   std::map<std::string, bool> settings;             ///< kConfigure
+  std::vector<std::uint8_t> withheld;               ///< kCredits: model::CreditKind, each
+  bool to_nic = false;                              ///< kCredits: of TLPs that go to the NIC, not to the host
   bool exact = true;  ///< kCounter: `value` times; otherwise at least so often, and at most `most` times
   std::optional<std::uint64_t> most;        ///< kCounter
   bool only_qp = false;                     ///< kFault: frames to `qp` alone

@@ -62,6 +62,8 @@ void read_doorbell_step(VectorReader& from, const VectorSetup& setup, VectorStep
 void read_push_step(VectorReader& from, const VectorSetup& setup, VectorStep& to);
 /// What the host sets in the function's configuration space.
 void read_configure_step(VectorReader& from, VectorStep& to);
+/// Flow control of the PCI Express link.
+void read_credits_step(VectorReader& from, VectorStep& to);
 /// A TLP to BAR0.
 void read_tlp_step(VectorReader& from, VectorStep& to);
 void read_memory_step(VectorReader& from, const VectorSetup& setup, VectorStep& to);

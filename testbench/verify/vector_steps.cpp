@@ -91,7 +91,8 @@ const Names kSteps = {{"send", number_of(StepKind::kSend)},
                       {"push_wqe", number_of(StepKind::kPushWqe)},
                       {"enable", number_of(StepKind::kEnable)},
                       {"configure", number_of(StepKind::kConfigure)},
-                      {"tlp", number_of(StepKind::kTlp)}};
+                      {"tlp", number_of(StepKind::kTlp)},
+                      {"credits", number_of(StepKind::kCredits)}};
 /// Attributes that `modify` takes, and their largest values.
 const Names kAttributes = {{"ack_timeout", 31},     {"retry_count", 7},     {"rnr_retry", 7},
                            {"min_rnr_timer", 31},   {"traffic_class", 255}, {"hop_limit", 255},
@@ -336,6 +337,7 @@ VectorStep read_vector_step(VectorReader from, const VectorSetup& setup, std::si
     case StepKind::kEnable: to.enable = from.boolean("is", true); break;
     case StepKind::kConfigure: read_configure_step(from, to); break;
     case StepKind::kTlp: read_tlp_step(from, to); break;
+    case StepKind::kCredits: read_credits_step(from, to); break;
   }
   from.finish();
   return to;

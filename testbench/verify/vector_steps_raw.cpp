@@ -138,9 +138,17 @@ void read_push_step(VectorReader& from, const VectorSetup& setup, VectorStep& to
 }
 
 void read_configure_step(VectorReader& from, VectorStep& to) {
-  for (const char* const key : {"bus_master", "completion_timeout_disable", "msix_enable", "msix_mask"})
+  for (const char* const key :
+       {"bus_master", "completion_timeout_disable", "extended_tags", "msix_enable", "msix_mask"})
     if (from.find(key)) to.settings[key] = from.boolean(key, false);
   if (to.settings.empty()) from.fail("it sets nothing");
+}
+
+void read_credits_step(VectorReader& from, VectorStep& to) {
+  static const Names kKinds = {{"posted", 0}, {"non_posted", 1}, {"completions", 2}};  // of model::CreditKind
+  to.to_nic = from.name("to", {{"host", 0}, {"nic", 1}}, 0) == 1;
+  for (const auto& kind : from.list(from.need("withheld"), "withheld"))
+    to.withheld.push_back(static_cast<std::uint8_t>(from.to_name(kind, "withheld", kKinds)));
 }
 
 void read_tlp_step(VectorReader& from, VectorStep& to) {

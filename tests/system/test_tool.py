@@ -667,6 +667,7 @@ class ToolTest(unittest.TestCase):
             "function that is off": without("enable/half_a_wqe", "enable"),
             "setting of the function": without("function/no_bus_master", "configure"),
             "answer of a TLP": step("bar/register_bytes", "tlp", 1, answer="0011223344556678"),
+            "credits of the link": without("function/writes_pass_reads", "credits"),
             "poison of a TLP": run("bar/poisoned", lambda vector: find(vector, "tlp", 1).pop("poisoned")),
             "syndrome": run("wqe/bind_to_a_window", lambda vector: vector["steps"][3]["results"][0].update(syndrome=2)),
             "spoiled Receive": without("srq/malformed_receive", "spoil_wqe"),
