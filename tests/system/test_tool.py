@@ -423,7 +423,7 @@ class ToolTest(unittest.TestCase):
                   "atomic in NetworkDirect": json.dumps({**good, "steps": [{"host": "A", "do": "complete", "results": [{"type": "FetchAdd", "context": 1, "status": "ND_SUCCESS"}]}]}),
                   "timer code": json.dumps({**good, "setup": {"min_rnr_timer": 32}}),
                   "unknown type": json.dumps({**good, "setup": {"type": "RD"}}),
-                  "shared queue of datagrams": json.dumps({**good, "setup": {"type": "UD", "srq": {}}}),
+                  "shared queue of an unreliable connection": json.dumps({**good, "setup": {"type": "UC", "srq": {}}}),
                   "no such queue pair": json.dumps({**good, "setup": {"queue_pairs": 2}, "steps": [{"host": "A", "do": "flush", "qp": 3}]}),
                   "queue pair 0": json.dumps({**good, "steps": [{"host": "A", "do": "flush", "qp": 0}]}),
                   "datagram's address on RC": json.dumps({**good, "steps": [{"host": "A", "do": "send", "context": 1, "sge": [], "qkey": 1}]}),
