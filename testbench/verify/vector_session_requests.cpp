@@ -179,11 +179,7 @@ HRESULT VectorSession::bind_unchecked(const VectorStep& step) {
       .length = step.length,
       .remote_read = (step.flags & ND_OP_FLAG_ALLOW_READ) != 0,
       .remote_write = (step.flags & ND_OP_FLAG_ALLOW_WRITE) != 0};
-  const umd::MemoryOptions options{.id = step.context,
-                                   .silent = (step.flags & ND_OP_FLAG_SILENT_SUCCESS) != 0,
-                                   .fence = (step.flags & ND_OP_FLAG_READ_FENCE) != 0,
-                                   .defer = step.defer};
-  return posting_status(umd::post_bind(pair(step).core(), to, range, options));
+  return posting_status(umd::post_bind(pair(step).core(), to, range, options_of(step)));
 }
 
 void VectorSession::invalidate(const VectorStep& step) {

@@ -344,8 +344,8 @@ struct VectorStep {
   std::vector<std::pair<std::uint32_t, std::uint8_t>> spoil;  ///< kSpoilWqe: bytes of the WQE and what they become
   VectorUarWrite uar_write;                                   ///< kDoorbell, kPushWqe; the page: kTlp
   VectorTlp tlp;                                              ///< kTlp
-  std::uint32_t op_flags = 0;                                 ///< kFastRegister: ND_OP_FLAG_*
-  std::optional<std::uint64_t> needs;                         ///< kQueryAdapter: the size that comes back
+  std::uint32_t op_flags = 0;          ///< kFastRegister, kEndRegistration, kBind unchecked: ND_OP_FLAG_*
+  std::optional<std::uint64_t> needs;  ///< kQueryAdapter: the size that comes back
   struct Range {
     std::uint64_t least = 0, most = ~std::uint64_t{0};
   };

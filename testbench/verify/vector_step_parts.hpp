@@ -39,6 +39,8 @@ std::int32_t read_status(VectorReader& from);
 void read_call(VectorReader& from, VectorStep& to);
 /// Hexadecimal digits in pairs, "??" for any byte; spaces do not matter.
 std::vector<std::optional<std::uint8_t>> read_pattern_bytes(const VectorReader& from, std::string text);
+/// The same of a key, all of which are known.
+std::vector<std::uint8_t> read_known_bytes(VectorReader& from, const char* key);
 
 void read_request_step(VectorReader& from, const VectorSetup& setup, VectorStep& to);
 void read_complete_step(VectorReader& from, const VectorSetup& setup, VectorStep& to);

@@ -190,6 +190,7 @@ void read_unchecked(Reader& from, VectorStep& to) {
   to.unchecked = true;
   if (unchecked.find("key_of")) to.key_of = unchecked.text("key_of");
   to.defer = unchecked.boolean("defer", false);
+  to.op_flags = to.flags;
   unchecked.finish();
 }
 

@@ -166,10 +166,7 @@ void read_tlp_step(VectorReader& from, VectorStep& to) {
   tlp.at = from.number<std::uint32_t>("at");
   if (tlp.at % 4 != 0) from.fail("\"at\" is a multiple of 4");
   if (from.find("write")) {
-    for (const auto& byte : read_pattern_bytes(from, from.text("write"))) {
-      if (!byte) from.fail("\"write\" has bytes that are all known");
-      tlp.write.push_back(*byte);
-    }
+    tlp.write = read_known_bytes(from, "write");
     if (tlp.write.size() % 4 != 0 || tlp.write.size() > 4u * kMostDwords)
       from.fail(fmt::format("\"write\" has whole dwords, at most {}", kMostDwords));
     tlp.dwords = static_cast<std::uint16_t>(tlp.write.size() / 4);

@@ -209,6 +209,15 @@ std::vector<std::optional<std::uint8_t>> read_pattern_bytes(const Reader& from, 
   return bytes;
 }
 
+std::vector<std::uint8_t> read_known_bytes(Reader& from, const char* key) {
+  std::vector<std::uint8_t> bytes;
+  for (const auto& byte : read_pattern_bytes(from, from.text(key))) {
+    if (!byte) from.fail(fmt::format("\"{}\" here are all known", key));
+    bytes.push_back(*byte);
+  }
+  return bytes;
+}
+
 void read_request_step(Reader& from, const VectorSetup& setup, VectorStep& to) {
   to.qp = read_qp(from, setup, "qp");
   to.context = from.number<std::uint64_t>("context");

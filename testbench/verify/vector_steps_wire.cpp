@@ -32,16 +32,6 @@ const Names& fault_names() {
 
 constexpr std::size_t kLongestFrame = 9000;
 
-/// "bytes", all of which are known.
-std::vector<std::uint8_t> read_bytes(Reader& from, const char* of) {
-  std::vector<std::uint8_t> bytes;
-  for (const auto& byte : read_pattern_bytes(from, from.text("bytes"))) {
-    if (!byte) from.fail(fmt::format("\"bytes\" of {} are all known", of));
-    bytes.push_back(*byte);
-  }
-  return bytes;
-}
-
 std::uint8_t read_opcode(Reader& from) {
   const json& value = from.need("opcode");
   if (value.is_number()) return from.to_number<std::uint8_t>(value, "opcode");
@@ -100,7 +90,7 @@ void read_frame_step(Reader& from, const VectorSetup& setup, VectorStep& to) {
   frame.bad_fcs = from.name("fcs", right, 0) != 0;
   to.within_ns = from.number<std::uint64_t>("then_us", 3) * 1000;
   if (from.find("bytes")) {
-    frame.bytes = read_bytes(from, "a frame");
+    frame.bytes = read_known_bytes(from, "bytes");
     if (frame.bytes.empty() || frame.bytes.size() > kLongestFrame)
       from.fail(fmt::format("\"bytes\" of a frame are 1 to {}", kLongestFrame));
     frame.append = from.number<std::uint32_t>("append", 0);
@@ -145,7 +135,7 @@ void read_frame_step(Reader& from, const VectorSetup& setup, VectorStep& to) {
       Reader more = from.element((*insert)[i], "insert", i);
       VectorFrame::Insertion insertion{
           static_cast<VectorFrame::Part>(more.name("part", kParts)), more.number<std::size_t>("byte"), {}};
-      insertion.bytes = read_bytes(more, "a frame");
+      insertion.bytes = read_known_bytes(more, "bytes");
       frame.insert.push_back(std::move(insertion));
       more.finish();
     }
