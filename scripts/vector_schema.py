@@ -141,7 +141,7 @@ def packet_pattern():
 
 
 def place(with_length):
-    token = {"oneOf": [thing({"corrupt": one_of(["index", "tag"])}), *(thing({key: NAME}) for key in ("window", "stale", "current"))]}
+    token = {"oneOf": [thing({"corrupt": one_of(["index", "high_index", "tag"])}), *(thing({key: NAME}) for key in ("window", "stale", "current"))]}
     length = {"length": U32} if with_length else {}
     needed = {"region": NAME, "offset": OFFSET, **length}
     return {"oneOf": [thing(needed, {"address": U64, "token": token}), thing({**needed, "token": {"const": "other"}, "of": NAME}, {"address": U64})]}

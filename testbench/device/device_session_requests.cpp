@@ -18,6 +18,7 @@ constexpr std::uint8_t kAddressPort = 1;
 /// Changes of a key: of its index, of its tag (IB 10.6.3: 24 bits and 8).
 std::uint32_t changed(std::uint32_t key, TokenChange change) {
   if (change == TokenChange::kCorruptIndex) return key ^ 0x00155500;
+  if (change == TokenChange::kCorruptHighIndex) return key ^ 0x80000000;
   return change == TokenChange::kCorruptTag ? key ^ 0x00000001 : key;
 }
 

@@ -14,6 +14,7 @@ namespace {
 UINT32 corrupt(UINT32 token, TokenChange change, bool remote) {
   UINT32 key = remote ? __builtin_bswap32(token) : token;
   if (change == TokenChange::kCorruptIndex) key ^= 0x00155500;
+  if (change == TokenChange::kCorruptHighIndex) key ^= 0x80000000;
   if (change == TokenChange::kCorruptTag) key ^= 0x00000001;
   return remote ? __builtin_bswap32(key) : key;
 }

@@ -23,6 +23,7 @@ namespace rnic::testbench {
 enum class TokenChange : std::uint8_t {
   kNone,
   kCorruptIndex,
+  kCorruptHighIndex,  ///< The highest bit of the index: no table is so long
   kCorruptTag,
   kOther,
   kWindow,

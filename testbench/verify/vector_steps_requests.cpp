@@ -166,8 +166,10 @@ VectorPlace read_place(Reader from, bool with_length) {
         place.token = TokenChange::kCurrentWindow;
         place.token_of = change.text("current");
       } else {
-        place.token =
-            change.name("corrupt", {{"index", 0}, {"tag", 1}}) ? TokenChange::kCorruptTag : TokenChange::kCorruptIndex;
+        place.token = static_cast<TokenChange>(
+            change.name("corrupt", {{"index", static_cast<int>(TokenChange::kCorruptIndex)},
+                                    {"high_index", static_cast<int>(TokenChange::kCorruptHighIndex)},
+                                    {"tag", static_cast<int>(TokenChange::kCorruptTag)}}));
       }
       change.finish();
     }
