@@ -7,7 +7,10 @@ scripts/mutate.sh holds that unit tests kill every mutant; this says what else w
 these runs, as far as they went, it named a rule that the NIC broke on the wire. The result of each mutant goes into tests/planted/mutants.json as
 soon as it is known; a mutant that is there with the text that it has now is not tried again, so a run may end at any time and the next goes on.
 
-Exit code: 0 all that was to be tried has been; 1 a run fails without a mutation, or something does not build; 2 wrong use.
+What nothing outside can see says why, with `unseen` in the list: a kind of KINDS and what it is that hides it. --check holds the three against each
+other: a mutant that was seen has no reason to be unseen, one that was not has one, and the page is that of the record.
+
+Exit code: 0 all that was to be tried has been; 1 a run fails without a mutation, or something does not build, or --check finds something; 2 wrong use.
 """
 import argparse
 import collections
@@ -34,6 +37,13 @@ COMPARE = ["compare", "--operations", "1500", "--seed", "1", "--jobs", "1", "--t
 SOAK = ["soak", "--cycles", "60000", "--qps", "12", "--seed", "1", "--threads", "1", "--failures", ""]
 # Vectors in which the RTL does nothing that a mutant could change.
 NOT_OF_THE_NIC = ("adapter", "connection", "interfaces")
+KINDS = {
+    "redundant": "another check refuses the same",
+    "time": "the same comes of it at another time, of which no document says anything",
+    "unreachable": "what it is about cannot come by in a whole NIC: another block sees to that",
+    "size": "it would take more memory or packets than a vector has",
+    "random": "it depends on what a memory holds that nobody has written",
+}
 
 
 @dataclasses.dataclass
@@ -94,6 +104,12 @@ def vectors_that_reach(name, reach):
     return [path for path, reached in reach.items() if path.endswith(".json") and name in reached]
 
 
+def rules_of(paths):
+    """Path, clause and rule of each vector."""
+    vectors = {path: json.loads((mutate.ROOT / "tests/vectors" / path).read_text()) for path in paths}
+    return {path: f"{path} {vector['clause']} {vector['rule']}" for path, vector in vectors.items()}
+
+
 def words_of(text):
     """The words of a rule that say something, without their endings."""
     return {word[:5] for word in re.findall("[a-z]{4,}", text.lower())}
@@ -102,11 +118,9 @@ def words_of(text):
 class Relevance:
     """How much the rules of vectors say of what that of a mutant says: the rarer a word that both have, the more it tells."""
 
-    def __init__(self, paths):
-        self.words = {}
-        for path in paths:
-            vector = json.loads((mutate.ROOT / "tests/vectors" / path).read_text())
-            self.words[path] = words_of(f"{path} {vector['clause']} {vector['rule']}")
+    def __init__(self, rules):
+        """`rules`: what is said of each vector, by path."""
+        self.words = {path: words_of(rule) for path, rule in rules.items()}
         self.vectors_with = collections.Counter(word for words in self.words.values() for word in words)
 
     def of(self, path, mutant):
@@ -114,13 +128,16 @@ class Relevance:
         return sum(math.log(len(self.words) / self.vectors_with[word]) for word in common)
 
 
+def in_order(mutant, vectors, reach, relevance):
+    """Those whose rule is most like its own first, then those that reach the fewest: they are about little else."""
+    return sorted(vectors, key=lambda path: (-relevance.of(path, mutant), len(reach[path])))
+
+
 def layers(program, mutant, reach, relevance, seconds, most, vectors_alone):
     """What each layer says of a mutant. `seconds`: what each layer takes without a mutation; `most`: vectors to run,
     of those that reach it; `vectors_alone`: the other layers have been asked, and did not see it."""
     name, wire = mutant["name"], ""
-    vectors = vectors_that_reach(name, reach)
-    # Those whose rule is most like its own first, then those that reach the fewest: they are about little else.
-    vectors.sort(key=lambda path: (-relevance.of(path, mutant), len(reach[path])))
+    vectors = in_order(mutant, vectors_that_reach(name, reach), reach, relevance)
     result = {"text": text_of(mutant), "reached": len(vectors), "run": min(len(vectors), most), "vectors": "", "compare": "", "soak": ""}
     runs = [("vectors", verify_arguments(vectors[:most]), "FAIL ")] if vectors else []
     if not vectors_alone:
@@ -176,17 +193,75 @@ def table(mutants, results):
         tried = [results[name] for name in names if name in results]
         alone = sum(not is_seen(result) for result in tried)
         lines.append(f"| {folder} | {len(names)} | {len(tried)} | " + " | ".join(str(sum(bool(result[layer]) for result in tried)) for layer in LAYERS) + f" | {alone} |")
-    alone = [name for name in mutants if name in results and not is_seen(results[name])]
-    if alone:
-        lines += ["", "Seen by unit tests alone:", "", "| mutant | block | vectors that reach it | run | rule |", "|---|---|---|---|---|"]
-        lines += [f"| `{name}` | `{pathlib.Path(mutants[name]['file']).stem}` | {results[name]['reached']} | {results[name]['run']} | {mutants[name]['rule']} |" for name in alone]
+    alone = {name: mutants[name] for name in mutants if name in results and not is_seen(results[name])}
+    if unexplained := [name for name, mutant in alone.items() if "unseen" not in mutant]:
+        lines += ["", "Seen by unit tests alone, for no reason that is known:", "", "| mutant | block | vectors that reach it | run | rule |", "|---|---|---|---|---|"]
+        lines += [f"| `{name}` | `{block_of(alone[name])}` | {results[name]['reached']} | {results[name]['run']} | {alone[name]['rule']} |" for name in unexplained]
+    for kind, meaning in KINDS.items():
+        if of_kind := [name for name, mutant in alone.items() if mutant.get("unseen", "").startswith(kind + ": ")]:
+            lines += ["", f"Seen by unit tests alone ({len(of_kind)}), because {meaning}:", "", "| mutant | block | rule | why |", "|---|---|---|---|"]
+            lines += [f"| `{name}` | `{block_of(alone[name])}` | {alone[name]['rule']} | {alone[name]['unseen'][len(kind) + 2:]} |" for name in of_kind]
     return lines
 
 
-def write_page(mutants, results):
+def block_of(mutant):
+    return pathlib.Path(mutant["file"]).stem
+
+
+def page_of(mutants, results):
     before, _, rest = PAGE.read_text().partition(BEGIN)
     _, _, after = rest.partition(END)
-    PAGE.write_text(before + BEGIN + "\n" + "\n".join(table(mutants, results)) + "\n" + END + after)
+    return before + BEGIN + "\n" + "\n".join(table(mutants, results)) + "\n" + END + after
+
+
+def problems_of(mutants, results):
+    """What is wrong with list, record and page, a line each."""
+    problems = []
+    for name, mutant in mutants.items():
+        reason = mutant.get("unseen")
+        if reason is not None and reason.partition(": ")[0] not in KINDS:
+            problems.append(f"{name}: unseen = \"{reason}\" begins with none of {', '.join(kind + ':' for kind in KINDS)}")
+        elif name in results and is_seen(results[name]) and reason is not None:
+            problems.append(f"{name} has been seen: {', '.join(layer for layer in LAYERS if results[name][layer])}; take \"unseen\" away in {mutate.LIST.name}")
+        elif name in results and not is_seen(results[name]) and reason is None:
+            problems.append(f"{name}: nothing but a unit test has seen it, and {mutate.LIST.name} does not say why (\"unseen\"): write a vector, or the reason")
+    return problems
+
+
+def check(mutants, results):
+    problems = problems_of(mutants, results)
+    if page_of(mutants, results) != PAGE.read_text():
+        problems.append(f"{PAGE.name} is not that of {RECORD.name}: scripts/mutant_table.py --page")
+    return problems
+
+
+def self_test():
+    """What --check says of each defect, and which vectors are run first."""
+    def mutant(name, **more):
+        return {"name": name, "file": f"rtl/a/{name}.sv", "rule": "Credits of a shared queue", **more}
+
+    def result(seen):
+        return dict.fromkeys(LAYERS, "") | {"reached": 3, "run": 2, "vectors": "one" if seen else ""}
+
+    mutants = {"seen": mutant("seen"), "unseen": mutant("unseen", unseen="time: it is later")}
+    results = {"seen": result(True), "unseen": result(False)}
+    assert not problems_of(mutants, results)
+    assert not problems_of(mutants, {})  # what has not been tried is not wrong
+    defects = {
+        "seen has been seen": (mutants | {"seen": mutant("seen", unseen="time: it is later")}, results),
+        "unseen: nothing but a unit test": (mutants | {"unseen": mutant("unseen")}, results),
+        "begins with none of": (mutants | {"unseen": mutant("unseen", unseen="it is later")}, results),
+    }
+    for line, (wrong, of) in defects.items():
+        problems = problems_of(wrong, of)
+        assert len(problems) == 1 and line in problems[0], (line, problems)
+    assert any("| it is later |" in line for line in table(mutants, results))
+    assert any("3 | 2 |" in line for line in table(mutants | {"unseen": mutant("unseen")}, results))
+
+    assert is_tried(results["seen"], 900, 200) and is_tried(results["unseen"], 2, 200) and not is_tried(results["unseen"], 3, 200)
+    rules = {"a.json": "credits of a receiver", "b.json": "credits of a queue that is shared", "c.json": "credits", "d.json": "windows"}
+    reach = {"a.json": "xy", "b.json": "xyz", "c.json": "x", "d.json": "x"}
+    assert in_order(mutants["seen"], list(rules), reach, Relevance(rules)) == ["b.json", "c.json", "a.json", "d.json"]
 
 
 def arguments():
@@ -196,6 +271,8 @@ def arguments():
     parser.add_argument("--vectors", type=int, default=200,
                         help="vectors to run each with, at most (default 200); one that was not seen with fewer, of those that there are now, is tried again")
     parser.add_argument("--page", action="store_true", help="try nothing, write the table of docs/mutants.md anew")
+    parser.add_argument("--check", action="store_true", help="try nothing, say where list, record and page disagree")
+    parser.add_argument("--self-test", action="store_true", help="see --check fail")
     parser.add_argument("-j", "--jobs", type=int, default=1, help="compilers, then mutants, at a time (default 1)")
     args = parser.parse_args()
     if args.jobs < 1 or args.vectors < 1:
@@ -205,10 +282,16 @@ def arguments():
 
 def main():
     parser, args = arguments()
+    if args.self_test:
+        return self_test()
     _, mutants, _ = mutate.load()
     if unknown := [name for name in args.name if name not in mutants]:
         parser.error(f"no mutant {', '.join(unknown)} (scripts/mutate.sh --list shows them)")
     results = read_record(mutants)
+    if args.check:
+        problems = check(mutants, results)
+        print("\n".join(problems or [f"{len(results)} of {len(mutants)} mutants tried; what nothing outside has seen says why"]))
+        return 1 if problems else 0
     if not args.page:
         start = time.monotonic()
         mutate.WORK.mkdir(parents=True, exist_ok=True)
@@ -216,7 +299,7 @@ def main():
             raise mutate.Problem("\n".join(problems))
         program = mutate.build_nic(args.jobs)
         seconds, reach = seconds_of(program), find_reach(mutants, args.jobs)
-        relevance = Relevance(vectors_of_nic())
+        relevance = Relevance(rules_of(vectors_of_nic()))
         todo = args.name or [name for name in mutants
                              if name not in results or not is_tried(results[name], len(vectors_that_reach(name, reach)), args.vectors)]
         # From all over the list, so that a part of it says something of the whole; those that have not been tried first.
@@ -236,7 +319,7 @@ def main():
                 results[name] = result
                 write_record(results)
                 print(f"{name:32} " + ", ".join(f"{layer}: {result[layer] or 'not seen'}" for layer in LAYERS), flush=True)
-    write_page(mutants, results)
+    PAGE.write_text(page_of(mutants, results))
     print("\n".join(table(mutants, results)))
 
 
