@@ -42,6 +42,7 @@ struct VectorRegion {
 /// Receive queues that all queue pairs of a host share.
 struct VectorSrq {
   std::uint32_t depth = 16, sge = 4, threshold = 0;
+  bool other_domain = false;  ///< The queue pairs are in another protection domain than their queue
 };
 
 /// Of a VLAN tag (IEEE 802.1Q 9.6).

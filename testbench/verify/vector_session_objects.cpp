@@ -115,12 +115,17 @@ VectorSession::Pair VectorSession::make_pair(std::size_t host, std::size_t index
   const auto& own = setup_.hosts.at(host);
   Pair pair;
   void* const context = reinterpret_cast<void*>(static_cast<std::uintptr_t>(index + 1));
-  if (setup_.type != hw::QpType::kRc || setup_.fast_register) {
+  const bool other_domain = setup_.srq && setup_.srq->other_domain;
+  if (setup_.type != hw::QpType::kRc || setup_.fast_register || other_domain) {
+    calls::Handle pd = side.process->pd();
+    if (other_domain)
+      pd = side.domains.emplace_back(take_or_fail(side.process->alloc_pd(), "another protection domain"))->handle();
     std::shared_ptr<umd::SharedReceiveQueue> shared_receives;
     if (side.srq) shared_receives = static_cast<nd2::SharedReceiveQueue&>(*side.srq).core();
     pair.below =
         take_or_fail(umd::QueuePair::create_idle(side.process, {.send_cq = side.initiator_core,
                                                                 .receive_cq = side.receive_core,
+                                                                .pd = pd,
                                                                 .shared_receives = std::move(shared_receives),
                                                                 .type = setup_.type,
                                                                 .general_service = setup_.general_service,

@@ -53,6 +53,7 @@ void read_srq(Reader from, VectorSetup& to) {
   srq.depth = from.number<std::uint32_t>("depth", srq.depth);
   srq.sge = from.number<std::uint32_t>("sge", srq.sge);
   srq.threshold = from.number<std::uint32_t>("threshold", srq.threshold);
+  srq.other_domain = from.name("domain", {{"own", 0}, {"other", 1}}, 0) != 0;
   from.finish();
 }
 
