@@ -241,7 +241,7 @@ def steps():
         "frame": [({"bytes": HEX}, {"fcs": one_of(["right", "wrong"]), "append": U32, "then_us": U64}), ({"opcode": opcode, "psn": OFFSET},
                   {**qp, "payload": number(0, 0, 9000), "length": U32, "remote": ref("place"), "swap_add": U64, "compare": U64, "immediate": U32,
                    "syndrome": U8, "msn": U32, "pkey": U16, "qkey": U32, "source_qp": QP, "qpn_xor": U32, "ack_req": BOOLEAN, "solicited": BOOLEAN,
-                   "group": ref("group"), "tag": {"anyOf": [{"const": "none"}, thing({}, {"vlan": number(12), "pcp": PRIORITY, "dei": BOOLEAN})]}, "from": one_of(["peer", "stranger"]),
+                   "group": ref("group"), "tag": {"anyOf": [{"const": "none"}, thing({}, {"vlan": number(12), "pcp": PRIORITY, "dei": BOOLEAN})]}, "from": one_of(["peer", "stranger"]), "ipv6": BOOLEAN,
                    "set": listed(thing({"part": one_of(PARTS), "byte": U64, "value": U8})),
                    "insert": listed(thing({"part": one_of(PARTS), "byte": U64, "bytes": HEX})),
                    **{key: one_of(["right", "wrong"]) for key in ("icrc", "checksum", "fcs")}, "cut": U32, "append": U32, "then_us": U64})],

@@ -6,10 +6,14 @@ namespace rnic::reference {
 namespace {
 
 /// Partition keys match: the same partition, and one of the two is a full member (10.9.3).
+/// Of one partition, one of them a full member of it; a base of zero is of none (10.9.3).
 bool same_partition(std::uint16_t one, std::uint16_t other) {
-  constexpr std::uint16_t kFull = 0x8000;
-  return ((one ^ other) & 0x7fff) == 0 && ((one | other) & kFull) != 0;
+  constexpr std::uint16_t kFull = 0x8000, kBase = 0x7fff;
+  return ((one ^ other) & kBase) == 0 && (one & kBase) != 0 && ((one | other) & kFull) != 0;
 }
+
+/// An address in a header of its own version: the IPv4-mapped form is for our tables alone (annex A17).
+bool of_its_version(const Path& path) { return path.ipv6 != is_ipv4(path.dest); }
 
 }  // namespace
 
@@ -87,9 +91,10 @@ void Port::deliver(const Packet& packet, bool to_group) {
   }
   const QpAttributes& a = qp->a;
   const bool right_addresses =
-      qp->type == QpType::Ud
-          ? to_group || packet.path.dest == a.path.source || packet.path.dest == a.path.dest
-          : packet.path.dest == a.path.source && packet.path.source == a.path.dest && packet.path.vid() == a.path.vid();
+      qp->type == QpType::Ud ? to_group || ((packet.path.dest == a.path.source || packet.path.dest == a.path.dest) &&
+                                            of_its_version(packet.path))
+                             : of_its_version(packet.path) && packet.path.dest == a.path.source &&
+                                   packet.path.source == a.path.dest && packet.path.vid() == a.path.vid();
   if (!right_addresses || !same_partition(packet.pkey, a.pkey))
     return nic_.count(*qp, Count::RxBadPeer, QpCount::BadPeer);
   if (qp->type == QpType::Ud && packet.qkey != a.qkey) return nic_.count(*qp, Count::RxBadQkey, QpCount::BadQkey);

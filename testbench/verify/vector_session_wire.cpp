@@ -28,15 +28,16 @@ std::vector<std::uint8_t> VectorSession::frame_of(const VectorStep& step) {
   const std::size_t sender = 1 - step.host;
   auto& here = sides_[step.host];
   auto& there = sides_[sender];
-  const auto connection = connection_to(*there.endpoint, *here.endpoint, pair(step).core().qpn(), {.ipv6 = ipv6_});
+  const auto connection =
+      connection_to(*there.endpoint, *here.endpoint, pair(step).core().qpn(), {.ipv6 = step.frame.ipv6});
   FrameTarget target;
   target.payload = payload_pattern(sender, step.qp, step.frame.psn);
   target.source_qpn = there.pairs.at(step.frame.source_qp).core().qpn();
   target.first_psn = numbers_.first_psn(sender, step.frame.opcode, step.qp, step.frame.source_qp);
-  target.path.ipv6 = ipv6_;
+  target.path.ipv6 = step.frame.ipv6;
   target.path.dest_mac = connection.path.dest_mac;
   target.path.source_mac = mac_of(*there.endpoint);
-  target.path.source_ip = ip_of(*there.endpoint, ipv6_);
+  target.path.source_ip = ip_of(*there.endpoint, step.frame.ipv6);
   target.path.dest_ip = connection.path.dest_gid;
   target.path.dest_qpn = connection.dest_qpn;
   if (!step.remote.region.empty()) {

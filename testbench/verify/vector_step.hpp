@@ -100,6 +100,7 @@ struct VectorFrame {
   std::uint16_t pkey = 0xffff;
   std::uint32_t qpn_xor = 0;
   bool ack_req = true, solicited = false, stranger = false;
+  bool ipv6 = false;                 ///< With those of the addresses of both hosts
   std::uint32_t qkey = 0;            ///< Of the DETH
   std::size_t source_qp = 0;         ///< Of the DETH: a queue pair of the sender
   std::optional<VectorGroup> group;  ///< To it, instead of to a queue pair

@@ -116,9 +116,10 @@ void read_frame_step(Reader& from, const VectorSetup& setup, VectorStep& to) {
   frame.qpn_xor = from.number<std::uint32_t>("qpn_xor", 0);
   frame.ack_req = from.boolean("ack_req", true);
   frame.solicited = from.boolean("solicited", false);
+  frame.ipv6 = from.boolean("ipv6", setup.ipv6);
   if (from.find("group")) {
     frame.group = read_group(from);
-    if (frame.group->ipv6 != setup.ipv6) from.fail("\"group\" is of another IP version than the setup");
+    if (frame.group->ipv6 != frame.ipv6) from.fail("\"group\" is of another IP version than the frame");
   }
   read_tag(from, setup.hosts[1 - to.host], frame);
   frame.stranger = from.name("from", {{"peer", 0}, {"stranger", 1}}, 0) != 0;
