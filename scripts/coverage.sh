@@ -25,6 +25,10 @@ cmake --build --preset coverage
 mkdir -p "$RNIC_COVERAGE"
 code=0
 ctest --preset coverage -j "$jobs" --no-tests=error -R "$tests" || code=1
+# A pair of clients comes together with one seed, another with the next.
+for seed in 2 3; do
+  RNIC_SEED=$seed build/coverage/bin/test_system_context_pairs || code=1
+done
 build/coverage/bin/rnic soak --cycles 60000 --seed 1 || code=1
 build/coverage/bin/rnic fuzz --nic model --frames 50000 --seed 7 || code=1
 build/coverage/bin/rnic compare --nic model,model --operations 30000 --seed 5 || code=1

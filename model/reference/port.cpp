@@ -91,10 +91,10 @@ void Port::deliver(const Packet& packet, bool to_group) {
   }
   const QpAttributes& a = qp->a;
   const bool right_addresses =
-      qp->type == QpType::Ud ? to_group || ((packet.path.dest == a.path.source || packet.path.dest == a.path.dest) &&
-                                            of_its_version(packet.path))
-                             : of_its_version(packet.path) && packet.path.dest == a.path.source &&
-                                   packet.path.source == a.path.dest && packet.path.vid() == a.path.vid();
+      to_group || (of_its_version(packet.path) &&
+                   (qp->type == QpType::Ud ? packet.path.dest == a.path.source || packet.path.dest == a.path.dest
+                                           : packet.path.dest == a.path.source && packet.path.source == a.path.dest &&
+                                                 packet.path.vid() == a.path.vid()));
   if (!right_addresses || !same_partition(packet.pkey, a.pkey))
     return nic_.count(*qp, Count::RxBadPeer, QpCount::BadPeer);
   if (qp->type == QpType::Ud && packet.qkey != a.qkey) return nic_.count(*qp, Count::RxBadQkey, QpCount::BadQkey);

@@ -329,7 +329,6 @@ void round(Lab& lab, Crew& crew) {
     lab.stage = Stage::kAll;
   }
   lab.pass(0, 4'000);
-  std::fprintf(stderr, "round to %llu", (unsigned long long)lab.world.now_ns());
   crew.stop();
   for (int i = 0; i < 50; ++i) lab.ring();
   for (auto& end : lab.ends[1])
@@ -349,7 +348,6 @@ void round(Lab& lab, Crew& crew) {
         for (auto& end : lab.ends[host]) lab.post_receive(host, end);
     lab.pass(0, 2'000);
   }
-  std::fprintf(stderr, " done %llu\n", (unsigned long long)lab.world.now_ns());
   CHECK(done());
   for (auto& host : lab.ends) {
     for (auto& end : host) {
