@@ -52,6 +52,7 @@ LONG = [
     ("planted_faults", "scripts/planted_faults.py --jobs $(nproc)"),
     ("example_faults", "scripts/example_faults.py --jobs $(nproc) --bin {bin}"),
     ("coverage", "scripts/coverage.sh --all"),
+    ("vector_schema", "tests/tools/check_vector_schema.py {tool} --all"),
     ("proofs", "ctest --test-dir {build} -L formal"),
     ("asan", "scripts/sanitize.sh address --all"),
     ("tsan", "scripts/sanitize.sh thread"),

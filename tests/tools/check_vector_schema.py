@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Holds that docs/vectors.schema.json and the reader of vectors (rnic verify --check) take and refuse the same files.
 
-usage: check_vector_schema.py RNIC
+usage: check_vector_schema.py RNIC [--all]
 
 From the schema come vectors that use every key of every step, of the setup, and of what stands in them: the reader must take each of them, in one of
 the setups. Each is then spoiled: a key that nobody knows, a key less, values of every other type and range, other names. What the schema refuses the
 reader must refuse; what the schema takes the reader may refuse only because of what a schema cannot say (a name that nothing has). The names that the
-reader says it knows must be those of the schema. Exit code 77: python3-jsonschema is missing.
+reader says it knows must be those of the schema. Without --all a third of the spoiled ones is enough: the schema takes its time. Exit code 77: python3-jsonschema is missing.
 """
 import copy
 import json
@@ -15,6 +15,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import zlib
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -28,6 +29,7 @@ BEYOND = re.compile(r"no region|no window|there are \d+ queue pairs|are more tha
                     r"|a second one of its kind|GetResults gives statuses|groups are for queue pairs|a second region|is no address|has no opcode|are for queue pairs of type (?:RC|RAW_PACKET)|is for queue pairs of type RC"
                     r"|as many bytes as the dwords|of one dword has no|first and last of several dwords")
 WRONG = (True, 0, -1, 1.5, 2**31, 2**32, 2**63, 2**70, "", "no such name", [], [None], {}, None)
+PART = 3  # of so many spoiled vectors one is tried
 PACKETS = ["A>B SendOnly", "B>A Acknowledge psn=-1 syndrome=NakPsn credits=none msn=3", "A>B opcode=0x81 lost", "A>B ReadRequest rkey=b length=4096 lost"]
 BAD_PACKETS = ["A>C SendOnly", "SendOnly", "A>B", "A>B SendTwice", "A>B SendOnly psn=x", "A>B SendOnly colour=1", "A>B SendOnly psn=0xg",
                "A>B Acknowledge credits=some"]
@@ -207,7 +209,7 @@ def refusals(rnic, all_vectors):
 
 
 def main():
-    if len(sys.argv) != 2:
+    if len(sys.argv) not in (2, 3) or sys.argv[2:] not in ([], ["--all"]):
         sys.exit(__doc__)
     try:
         against = vector_schema.validator(SCHEMA)
@@ -236,6 +238,8 @@ def main():
             wrong.append(f"the schema refuses its own example: {json.dumps(found_at(group[0][0], place))}")
 
     bad = list(distinct(vector for one, place in good for vector in spoiled(one, place)))
+    if "--all" not in sys.argv:
+        bad = [vector for vector in bad if zlib.crc32(json.dumps(vector).encode()) % PART == 0]
     refused = 0
     for vector, message in zip(bad, refusals(rnic, bad)):
         valid = against.is_valid(vector)
