@@ -42,6 +42,7 @@ KINDS = {
     "time": "the same comes of it at another time, of which no document says anything",
     "unreachable": "what it is about cannot come by in a whole NIC: another block sees to that",
     "size": "it would take more memory or packets than a vector has",
+    "open": "no document says what is to come of it",
     "random": "it depends on what a memory holds that nobody has written",
 }
 

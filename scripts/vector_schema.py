@@ -301,8 +301,9 @@ def steps():
                        {"fields": command_fields(layout)}) for name, _, layout in generate_host_interface.admin_bodies(HOST)]
     page, store = {"page": one_of(["own", "kernel", "other"])}, {"enum": [8, 64]}
     known["doorbell"] = [({"register": {"const": name}}, {"fields": command_fields(layout), **page, "bytes": store}) for name, _, layout in generate_host_interface.doorbells(HOST)]
-    known["push_wqe"] = ({"pieces": listed({"oneOf": [thing({"at": {**number(8), "multipleOf": 8}}, {"bytes": {"const": 8}}),
-                                                      thing({"at": {**number(8), "multipleOf": 64}, "bytes": {"const": 64}})]}, 1)}, {**qp, **page})
+    pieces = [thing({"at": {**number(8), "multipleOf": 8}}, {"bytes": {"const": 8}}),
+              *(thing({"at": {**number(8), "multipleOf": size}, "bytes": {"const": size}}) for size in (16, 32, 64))]
+    known["push_wqe"] = ({"pieces": listed({"oneOf": pieces}, 1)}, {**qp, **page})
     known["spoil_wqe"] = ({"set": listed(thing({"byte": number(9, 0, 511), "value": U8}), 1)}, {**qp, "queue": one_of([*QUEUES, "shared"])})
     known["enable"] = ({}, {"is": BOOLEAN})
     known["configure"] = ({}, {name: BOOLEAN for name in ("bus_master", "completion_timeout_disable", "extended_tags", "msix_enable", "msix_mask")}, {"minProperties": 3})

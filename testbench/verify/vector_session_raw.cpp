@@ -212,8 +212,15 @@ void VectorSession::push_wqe(const VectorStep& step) {
     const auto bytes = std::span(image).subspan(piece.at);
     if (piece.bytes == 64) {
       device.write_burst64(at, bytes.first<64>());
-    } else {
+    } else if (piece.bytes == 8) {
       device.write64(at, word_of(bytes));
+    } else {
+      world_.host(step.host).root_complex().post({.kind = model::TlpKind::kMemoryWrite,
+                                                  .address = at,
+                                                  .length_dw = piece.bytes / 4,
+                                                  .first_be = 0xf,
+                                                  .last_be = 0xf,
+                                                  .data = {bytes.begin(), bytes.begin() + piece.bytes}});
     }
     window_flush_barrier();
   }

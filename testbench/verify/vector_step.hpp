@@ -246,7 +246,7 @@ struct VectorUarWrite {
   /// The UAR page: that of the host's process, the kernel driver's, or one that nobody has.
   enum class Page : std::uint8_t { kOwn, kKernel, kOther };
   struct Piece {
-    std::uint32_t at = 0, bytes = 0;  ///< 8 or 64
+    std::uint32_t at = 0, bytes = 0;  ///< 8, 16, 32 or 64
   };
   Page page{};
   std::size_t word = 0;                        ///< kDoorbell: in hw::kDoorbellWords

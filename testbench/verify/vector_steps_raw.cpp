@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "testbench/generated/raw_commands.hpp"
 #include "testbench/verify/vector_step_parts.hpp"
@@ -129,7 +130,9 @@ void read_push_step(VectorReader& from, const VectorSetup& setup, VectorStep& to
   if (list.empty()) from.fail("\"pieces\" names none");
   for (std::size_t i = 0; i < list.size(); ++i) {
     VectorReader one = from.element(list[i], "pieces", i);
-    VectorUarWrite::Piece piece{.at = one.number<std::uint32_t>("at"), .bytes = read_store_bytes(one)};
+    VectorUarWrite::Piece piece{.at = one.number<std::uint32_t>("at"), .bytes = one.number<std::uint32_t>("bytes", 8)};
+    if (!std::has_single_bit(piece.bytes) || piece.bytes < 8 || piece.bytes > 64)
+      one.fail("\"bytes\" is 8, 16, 32 or 64");
     if (piece.at % piece.bytes != 0 || piece.at >= hw::kUarWqeWindowBytes)
       one.fail(fmt::format("\"at\" is a multiple of \"bytes\", below {}", hw::kUarWqeWindowBytes));
     to.uar_write.pieces.push_back(piece);
