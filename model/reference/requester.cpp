@@ -62,8 +62,10 @@ Requester::Step Requester::next(Qp& qp) {
   if (qp.send_psn != qp.next_psn) {
     const Request* request = holder(qp, qp.send_psn);
     if (request == nullptr || request->failed != Status::Success) return Step::Rest;
-    // Beyond the credits only the first packet of a SEND goes (9.7.7.2.5).
-    if (qp.first_only && request->end() == qp.next_psn && qp.send_psn != request->first_psn) return Step::Rest;
+    // Beyond the credits only the first packet of a SEND goes, until its ACK says that there is a Receive (9.7.7.2.5).
+    if (qp.first_only && request->end() == qp.next_psn && qp.send_psn != request->first_psn &&
+        ahead(request->first_psn, qp.una_psn) < kPsnWindow)
+      return Step::Rest;
     return ahead(qp.send_psn, qp.una_psn) < kPsnWindow ? Step::Packets : Step::Rest;
   }
   if (qp.state == QpState::Sqd || qp.sq_next == qp.sq_producer) return Step::Rest;

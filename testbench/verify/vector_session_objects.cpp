@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <functional>
 #include <set>
 #include <utility>
@@ -247,6 +248,8 @@ umd::QpConnection VectorSession::connection_of(std::size_t host, std::size_t ind
 void VectorSession::reset(const VectorStep& step) {
   auto& own = pair(step);
   auto done = own.core().modify(hw::QpState::kReset, 0, {});
+  // What was posted in the life that is over is not the newest WQE of the next.
+  std::fill_n(own.core().kernel_qp().send_ring(), own.core().kernel_qp().send_ring_bytes(), std::uint8_t{});
   if (done) done = own.core().to_idle({});
   expect_status(step, control_status(done));
   own.connection = connection_of(step.host, step.qp);
