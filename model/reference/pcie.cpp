@@ -78,13 +78,27 @@ Task<std::optional<Bytes>> Pcie::finish(std::shared_ptr<DmaRead> read) {
   co_return std::move(read->data);
 }
 
-/// Gives tags to reads that wait: 32, or 256 with Extended Tag Field Enable. The one that has rested longest is taken.
-void Pcie::issue() {
+/// Of 32 tags, or 256 with Extended Tag Field Enable, the one that has rested longest. The tag of a read that was given
+/// up rests until the last of its completions comes, which would be taken for one of another read (2.2.6.2), or until
+/// it will not come any more.
+bool Pcie::take_tag() {
   const std::uint16_t tags = nic_.settings.extended_tags ? 256 : 32;
-  while (!waiting_.empty() && pieces_.size() < tags) {
-    do {
-      next_tag_ = static_cast<std::uint16_t>((next_tag_ + 1) % tags);
-    } while (pieces_.count(next_tag_) != 0);
+  for (std::uint16_t i = 0; i < tags; ++i) {
+    next_tag_ = static_cast<std::uint16_t>((next_tag_ + 1) % tags);
+    if (pieces_.count(next_tag_) != 0) continue;
+    const auto lost = lost_.find(next_tag_);
+    if (lost != lost_.end() && counted() < lost->second + quarantine()) continue;
+    if (lost != lost_.end()) lost_.erase(lost);
+    return true;
+  }
+  return false;
+}
+
+Time Pcie::quarantine() const { return 16 * completion_timeout(timeout_range); }
+
+/// Gives tags to reads that wait.
+void Pcie::issue() {
+  while (!waiting_.empty() && take_tag()) {
     DmaTlp tlp = covering(waiting_.front().address, waiting_.front().bytes);
     tlp.tag = next_tag_;
     out.push_back(tlp);
@@ -105,11 +119,17 @@ void Pcie::end(std::uint16_t tag, bool failed) {
 /// Completions of one read come in order, and say how many bytes are left (2.2.9). One that fits no read of ours is
 /// dropped.
 void Pcie::answer(const DmaAnswer& answer) {
+  const bool is_last = answer.data.empty() || answer.byte_count <= answer.data.size() - (answer.lower_address & 3);
   const auto it = pieces_.find(answer.tag);
-  if (it == pieces_.end() || !it->second.since) return;
+  if (it == pieces_.end()) {
+    if (is_last && lost_.erase(answer.tag) != 0) issue();
+    return;
+  }
+  if (!it->second.since) return;
   Piece& piece = it->second;
   if (!answer.good) {
     nic_.count(Count::DmaReadErrors);
+    if (!is_last) lost_.insert_or_assign(answer.tag, counted());
     return end(answer.tag, true);
   }
   const std::uint64_t at = piece.address + piece.come;
@@ -154,9 +174,12 @@ void Pcie::retime() {
   std::optional<Time> oldest;
   for (const auto& [tag, piece] : pieces_)
     if (piece.since && (!oldest || *piece.since < *oldest)) oldest = piece.since;
-  if (!oldest || stopped_) return watch_.stop();
-  const Time end = *oldest + completion_timeout(timeout_range);
-  const Time left = end > counted_ ? end - counted_ : 0;
+  std::optional<Time> end;
+  if (oldest) end = *oldest + completion_timeout(timeout_range);
+  if (!waiting_.empty())
+    for (const auto& [tag, since] : lost_) end = std::min(end.value_or(since + quarantine()), since + quarantine());
+  if (!end || stopped_) return watch_.stop();
+  const Time left = *end > counted_ ? *end - counted_ : 0;
   watch_.set(clock().now() + left);
 }
 
@@ -167,8 +190,10 @@ void Pcie::expire() {
     if (piece.since && now - *piece.since >= limit) late.push_back(tag);
   for (const std::uint16_t tag : late) {
     nic_.count(Count::DmaReadTimeouts);
+    lost_.insert_or_assign(tag, now);
     end(tag, true);
   }
+  issue();
   retime();
 }
 

@@ -59,6 +59,8 @@ class Pcie {
 
   Clock& clock();
   [[nodiscard]] Time counted();
+  [[nodiscard]] bool take_tag();
+  [[nodiscard]] Time quarantine() const;
   void issue();
   void end(std::uint16_t tag, bool failed);
   void expire();
@@ -68,6 +70,7 @@ class Pcie {
   std::uint64_t writes_ = 0, writes_left_ = 0;
   std::deque<Piece> waiting_;  ///< For a tag
   std::map<std::uint16_t, Piece> pieces_;
+  std::map<std::uint16_t, Time> lost_;  ///< Tags of reads that were given up, and when: completions may still come
   std::uint16_t next_tag_ = 0;
   Deadline watch_;
   bool stopped_ = false;
