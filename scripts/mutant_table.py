@@ -41,7 +41,7 @@ KINDS = {
     "redundant": "another check refuses the same",
     "time": "the same comes of it at another time, of which no document says anything",
     "unreachable": "what it is about cannot come by in a whole NIC: another block sees to that",
-    "size": "it would take more memory or packets than a vector has",
+    "size": "it would take more memory, packets or time than a vector has",
     "open": "no document says what is to come of it",
     "random": "it depends on what a memory holds that nobody has written",
 }
@@ -216,7 +216,7 @@ def page_of(mutants, results):
 
 
 def problems_of(mutants, results):
-    """What is wrong with list, record and page, a line each."""
+    """What is wrong with the list and the record, a line each."""
     problems = []
     for name, mutant in mutants.items():
         reason = mutant.get("unseen")

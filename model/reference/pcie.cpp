@@ -106,6 +106,7 @@ void Pcie::issue() {
     waiting_.pop_front();
     nic_.count(Count::DmaReads);
   }
+  if (!waiting_.empty() && !watch_.runs()) retime();  // No tag, and maybe nothing under way
 }
 
 void Pcie::end(std::uint16_t tag, bool failed) {
@@ -177,7 +178,8 @@ void Pcie::retime() {
   std::optional<Time> end;
   if (oldest) end = *oldest + completion_timeout(timeout_range);
   if (!waiting_.empty())
-    for (const auto& [tag, since] : lost_) end = std::min(end.value_or(since + quarantine()), since + quarantine());
+    for (const auto& [tag, since] : lost_)
+      if (const Time free = since + quarantine(); !end || free < *end) end = free;
   if (!end || stopped_) return watch_.stop();
   const Time left = *end > counted_ ? *end - counted_ : 0;
   watch_.set(clock().now() + left);

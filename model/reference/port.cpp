@@ -5,7 +5,6 @@
 namespace rnic::reference {
 namespace {
 
-/// Partition keys match: the same partition, and one of the two is a full member (10.9.3).
 /// Of one partition, one of them a full member of it; a base of zero is of none (10.9.3).
 bool same_partition(std::uint16_t one, std::uint16_t other) {
   constexpr std::uint16_t kFull = 0x8000, kBase = 0x7fff;

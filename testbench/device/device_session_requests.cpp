@@ -15,13 +15,6 @@ namespace {
 
 constexpr std::uint8_t kAddressPort = 1;
 
-/// Changes of a key: of its index, of its tag (IB 10.6.3: 24 bits and 8).
-std::uint32_t changed(std::uint32_t key, TokenChange change) {
-  if (change == TokenChange::kCorruptIndex) return key ^ 0x00155500;
-  if (change == TokenChange::kCorruptHighIndex) return key ^ 0x80000000;
-  return change == TokenChange::kCorruptTag ? key ^ 0x00000001 : key;
-}
-
 umd::RequestKind kind_of(const VectorStep& step) {
   switch (step.kind) {
     case StepKind::kWrite: return umd::RequestKind::kWrite;
@@ -182,7 +175,7 @@ std::uint32_t DeviceSession::key(const VectorPlace& place, bool remote) {
   if (place.token == TokenChange::kWindow) return windows_.at(place.token_of).key;
   if (place.token == TokenChange::kStaleWindow) return windows_.at(place.token_of).stale_key;
   const auto& of = regions_.at(place.token == TokenChange::kOther ? place.token_of : place.region);
-  return changed(remote ? of.remote_key : of.local_key, place.token);
+  return corrupted(remote ? of.remote_key : of.local_key, place.token);
 }
 
 std::uint64_t DeviceSession::address(const VectorPlace& place) {

@@ -11,12 +11,9 @@ namespace {
 
 /// Tokens have the key's tag in the low byte of the host-order value (decisions 16); remote ones are in network order
 /// (25).
-UINT32 corrupt(UINT32 token, TokenChange change, bool remote) {
-  UINT32 key = remote ? __builtin_bswap32(token) : token;
-  if (change == TokenChange::kCorruptIndex) key ^= 0x00155500;
-  if (change == TokenChange::kCorruptHighIndex) key ^= 0x80000000;
-  if (change == TokenChange::kCorruptTag) key ^= 0x00000001;
-  return remote ? __builtin_bswap32(key) : key;
+UINT32 corrupted_token(UINT32 token, TokenChange change, bool remote) {
+  if (!remote) return corrupted(token, change);
+  return __builtin_bswap32(corrupted(__builtin_bswap32(token), change));
 }
 
 }  // namespace
@@ -146,7 +143,7 @@ UINT32 VectorSession::token(const VectorPlace& place, bool remote) {
   if (place.token == TokenChange::kCurrentWindow) return in_order(windows_.at(place.token_of).window->GetRemoteToken());
   if (place.token == TokenChange::kStaleWindow) return in_order(windows_.at(place.token_of).stale_token);
   const auto& of = region(place.token == TokenChange::kOther ? place.token_of : place.region);
-  return corrupt(remote ? of.remote_token : of.local_token, place.token, remote);
+  return corrupted_token(remote ? of.remote_token : of.local_token, place.token, remote);
 }
 
 UINT32 VectorSession::remote_token(const std::string& name) const {

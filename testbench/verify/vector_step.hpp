@@ -31,6 +31,13 @@ enum class TokenChange : std::uint8_t {
   kCurrentWindow
 };
 
+/// A key with its index or its tag changed (InfiniBand specification 10.6.3: 24 bits and 8); the same for the others.
+constexpr std::uint32_t corrupted(std::uint32_t key, TokenChange change) {
+  if (change == TokenChange::kCorruptIndex) return key ^ 0x00155500;
+  if (change == TokenChange::kCorruptHighIndex) return key ^ 0x80000000;
+  return change == TokenChange::kCorruptTag ? key ^ 0x00000001 : key;
+}
+
 /// Bytes of a region: an SGE, or the remote side of a Read or Write.
 struct VectorPlace {
   std::string region;

@@ -79,13 +79,6 @@ void read_page(VectorReader& from, VectorUarWrite& to) {
   to.page = static_cast<Page>(from.name("page", kPages, number_of(Page::kOwn)));
 }
 
-/// A store of a processor: one word, or a line that has been combined.
-std::uint32_t read_store_bytes(VectorReader& from) {
-  const auto bytes = from.number<std::uint32_t>("bytes", 8);
-  if (bytes != 8 && bytes != 64) from.fail("\"bytes\" is 8 or 64");
-  return bytes;
-}
-
 }  // namespace
 
 void read_admin_step(VectorReader& from, const VectorSetup& setup, VectorStep& to) {
@@ -120,7 +113,10 @@ void read_doorbell_step(VectorReader& from, const VectorSetup& setup, VectorStep
   write.word = static_cast<std::size_t>(from.name("register", kRegisters));
   read_fields(from, setup, hw::kDoorbellWords[write.word].fields, write.fields);
   read_page(from, write);
-  write.line = read_store_bytes(from) != 8;
+  // A store of a processor: one word, or a line that has been combined.
+  const auto bytes = from.number<std::uint32_t>("bytes", 8);
+  if (bytes != 8 && bytes != 64) from.fail("\"bytes\" is 8 or 64");
+  write.line = bytes != 8;
 }
 
 void read_push_step(VectorReader& from, const VectorSetup& setup, VectorStep& to) {

@@ -166,10 +166,10 @@ VectorPlace read_place(Reader from, bool with_length) {
         place.token = TokenChange::kCurrentWindow;
         place.token_of = change.text("current");
       } else {
-        place.token = static_cast<TokenChange>(
-            change.name("corrupt", {{"index", static_cast<int>(TokenChange::kCorruptIndex)},
-                                    {"high_index", static_cast<int>(TokenChange::kCorruptHighIndex)},
-                                    {"tag", static_cast<int>(TokenChange::kCorruptTag)}}));
+        place.token =
+            static_cast<TokenChange>(change.name("corrupt", {{"index", number_of(TokenChange::kCorruptIndex)},
+                                                             {"high_index", number_of(TokenChange::kCorruptHighIndex)},
+                                                             {"tag", number_of(TokenChange::kCorruptTag)}}));
       }
       change.finish();
     }

@@ -183,8 +183,8 @@ struct Lab {
       if (host == 1) post_send(1, some(1), kRead, false);
       return pass(host, 300 + below(1'000));
     }
-    if (stage == Stage::kFew) return host == 0 ? request() : receive();
-    if (stage == Stage::kHeld) return host == 1 ? burst() : below(2) == 0 ? receive() : request();
+    if (stage == Stage::kFew) return host == 0 ? request() : receive(1);
+    if (stage == Stage::kHeld) return host == 1 ? burst() : below(2) == 0 ? receive(0) : request();
     for (std::size_t i = 1 + below(4); i-- > 0;) post_receive(host, some(host));
     auto& end = some(host);
     const bool defer = below(2) == 0;
@@ -204,8 +204,7 @@ struct Lab {
     }
     pass(0, 100 + below(600));
   }
-  void receive() {
-    const std::size_t host = stage == Stage::kFew ? 1 : 0;
+  void receive(std::size_t host) {
     for (auto& end : ends[host]) post_receive(host, end);
     pass(host, 200 + below(400));
   }
