@@ -90,6 +90,9 @@ RootComplex::RootComplex(const sc_core::sc_module_name& name, Iommu& iommu, cons
   SC_METHOD(deliver);
   sensitive << upstream_event_.event();
   dont_initialize();
+  SC_METHOD(release);
+  sensitive << release_event_.event();
+  dont_initialize();
 }
 
 void RootComplex::reset(const RootComplexOptions& options) {
@@ -110,6 +113,8 @@ void RootComplex::reset(const RootComplexOptions& options) {
   handling_ = Random(options.seed, "handling of host reads");
   paused_until_ = 0;
   held_ = {};
+  held_until_ = {};
+  release_event_.cancel();
   last_of_ = {};
   last_request_ = false;
   silent_from_ = 0;
@@ -143,8 +148,14 @@ void RootComplex::set_config(const PcieConfig& config) {
   NicLink::changed();
 }
 
-void RootComplex::hold(PcieWay way, const CreditKinds& kinds) {
+void RootComplex::hold(PcieWay way, const CreditKinds& kinds, std::optional<Picoseconds> duration) {
   changed();
+  auto& until = held_until_.at(static_cast<std::size_t>(way));
+  until.reset();
+  if (duration) {
+    until = now_ps() + *duration;
+    release_event_.notify_at(*until);
+  }
   if (way == PcieWay::kToNic) return downstream_.hold(kinds, now_ps());
   if (held_.has(CreditKind::kPosted) && !kinds.has(CreditKind::kPosted))
     silent_from_ = std::max(silent_from_, now_ps() + kInterruptGrace);
@@ -152,6 +163,17 @@ void RootComplex::hold(PcieWay way, const CreditKinds& kinds) {
     if (kinds.has(kind) != held_.has(kind)) last_of_.set(kind, kinds.has(kind));
   }
   held_ = kinds;
+}
+
+void RootComplex::release() {
+  for (const auto way : {PcieWay::kToNic, PcieWay::kToHost}) {
+    const auto until = held_until_.at(static_cast<std::size_t>(way));
+    if (until && *until <= now_ps()) {
+      hold(way, {});
+    } else if (until) {
+      release_event_.notify_at(*until);
+    }
+  }
 }
 
 // ---- Processor to NIC

@@ -131,8 +131,8 @@ class RootComplex : public sc_core::sc_module, public PcieLink {
   void set_config(const PcieConfig& config);
   /// From now on there are no credits for TLPs of these kinds that go this way, and enough for the others. To the
   /// host: what is half way through the NIC's port ends, and of reads the one that the NIC had offered is still taken,
-  /// unless posted requests are held too.
-  void hold(PcieWay way, const CreditKinds& kinds);
+  /// unless posted requests are held too. With a `duration` there are enough of all kinds again when it is over.
+  void hold(PcieWay way, const CreditKinds& kinds, std::optional<Picoseconds> duration = std::nullopt);
   [[nodiscard]] const RootComplexOptions& options() const { return options_; }
   [[nodiscard]] const RootComplexStatistics& statistics() const { return statistics_; }
   /// True while something is kept from the link.
@@ -170,6 +170,7 @@ class RootComplex : public sc_core::sc_module, public PcieLink {
   void take_held(CreditKind kind);
   void deliver();
   void expect_delivery();
+  void release();
   /// What the NIC may do, of what it is told and was told a moment ago.
   [[nodiscard]] PcieConfig allowed() const;
   [[nodiscard]] std::optional<PcieFaultInjector::Hit> judge_dma(PcieAccess access, const DmaRequest& request);
@@ -197,15 +198,16 @@ class RootComplex : public sc_core::sc_module, public PcieLink {
   std::deque<Upstream> upstream_;
   Picoseconds last_arrival_ = 0;                       ///< Of upstream_
   std::multimap<Picoseconds, DmaRequest> late_reads_;  ///< In front of the memory, until that time
-  TimedEvent upstream_event_;
+  TimedEvent upstream_event_, release_event_;
   Random upstream_random_;
   Downstream downstream_;
   MmioTags tags_;
   PcieFaultInjector faults_;
-  Random handling_;               ///< Of reads that come through `mmio`
-  Picoseconds paused_until_ = 0;  ///< The NIC may send no request before
-  CreditKinds held_;              ///< Of the NIC's TLPs, by `hold`
-  CreditKinds last_of_;           ///< Kinds of which one more is taken although they are held
+  Random handling_;                                       ///< Of reads that come through `mmio`
+  Picoseconds paused_until_ = 0;                          ///< The NIC may send no request before
+  CreditKinds held_;                                      ///< Of the NIC's TLPs, by `hold`
+  CreditKinds last_of_;                                   ///< Kinds of which one more is taken although they are held
+  std::array<std::optional<Picoseconds>, 2> held_until_;  ///< By PcieWay
   bool distrusted_ = false;
   PcieConfig former_{};           ///< With a distrusted driver: also allowed
   Picoseconds former_until_ = 0;  ///< Up to then

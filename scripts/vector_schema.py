@@ -60,7 +60,8 @@ ADAPTER_FIELDS = """VendorId DeviceId AdapterId MaxRegistrationSize MaxWindowSiz
   MaxInlineDataSize MaxInboundReadLimit MaxOutboundReadLimit MaxReceiveQueueDepth MaxInitiatorQueueDepth MaxSharedReceiveQueueDepth
   MaxCompletionQueueDepth InlineRequestThreshold LargeRequestThreshold MaxCallerData MaxCalleeData InOrderDma CqResize""".split()
 ADDRESSES = ["peer", "own", "any", "loopback", "nobody", "foreign", "no_family"]
-READ_FAULTS = ["unsupported_request", "completer_abort", "poisoned", "timeout"]
+READ_FAULTS = ["unsupported_request", "completer_abort", "poisoned", "timeout", "wrong_boundary", "wrong_byte_count", "wrong_lower_address",
+               "too_much_data", "too_little_data", "unknown_tag"]
 FAULTS = ["drop", "duplicate", "reorder", "corrupt", "delay", "truncate", "ecn"]
 PARTS = ["ethernet", "ip", "udp", "bth", "extended", "payload"]
 HEADER_FIELDS = """opcode solicited ack_req pkey dest_qpn psn payload_length va rkey dma_length swap_add compare immediate syndrome msn qkey source_qpn
@@ -227,6 +228,7 @@ def steps():
                    ({"region": NAME, "offset": U64, "bytes": HEX_OR_ANY}, {}),
                    *(({"region": NAME, "offset": U64, "length": U64, **content}, {}) for content in contents),
                    ({"region": NAME, "offset": U64, "length": U64, **either({"oneOf": [thing(content) for content in contents]})["properties"]}, {})],
+        "untouched": ({"region": NAME, "offset": U64, "length": U64}, {"for_us": U64}),
         "store": [({"region": NAME, "offset": U64, "value": U64}, {}), ({"region": NAME, "offset": U64, "bytes": HEX}, {})],
         "revoke": ({"region": NAME, "offset": U64}, {}),
         "ring_reads": [({"answer": one_of([*READ_FAULTS, "data"])}, {**qp, "queue": one_of(QUEUES)}),
@@ -283,6 +285,7 @@ def steps():
         "release": ref_objects(["queue_pair", "initiator_queue", "receive_queue", "region", "connector", "listener"]),
         "cancel": ref_objects(["initiator_queue", "receive_queue", "shared_queue", "region", "connector", "listener"]),
         "end_device": ({}, {}),
+        "restart_device": ({}, {}),
         "bind_address": ({"name": NAME}, {"listener": BOOLEAN, **address, **null("address"), **returns}),
         "listen": ({"name": NAME}, {"backlog": U32, **returns}),
         "get_request": ({**overlapped, "connector": NAME}, {**call, **null("connector", "overlapped")}),
@@ -307,7 +310,7 @@ def steps():
     known["spoil_wqe"] = ({"set": listed(thing({"byte": number(9, 0, 511), "value": U8}), 1)}, {**qp, "queue": one_of([*QUEUES, "shared"])})
     known["enable"] = ({}, {"is": BOOLEAN})
     known["configure"] = ({}, {name: BOOLEAN for name in ("bus_master", "completion_timeout_disable", "extended_tags", "msix_enable", "msix_mask")}, {"minProperties": 3})
-    known["credits"] = ({"withheld": listed(one_of(["posted", "non_posted", "completions"]))}, {"to": one_of(["host", "nic"])})
+    known["credits"] = ({"withheld": listed(one_of(["posted", "non_posted", "completions"]))}, {"to": one_of(["host", "nic"]), "for_us": U64})
     at, enables = {**number(32), "multipleOf": 4}, {"first_be": number(0, 0, 15), "last_be": number(0, 1, 15)}
     pages = {"page": one_of(["registers", "own", "kernel", "other"])}
     payload, seen = ({"type": "string", "pattern": rf"^(( *{byte}){{4}}){{1,64}} *$"} for byte in ("[0-9a-fA-F]{2}", r"([0-9a-fA-F]{2}|\?\?)"))

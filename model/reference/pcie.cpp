@@ -7,7 +7,7 @@
 namespace rnic::reference {
 namespace {
 
-constexpr std::size_t kPage = 4096, kReadBytes = 512;
+constexpr std::size_t kPage = 4096, kReadBytes = 512, kBoundary = 64;
 
 /// Dwords and byte enables that cover `bytes` at `address` (2.2.5).
 DmaTlp covering(std::uint64_t address, std::size_t bytes) {
@@ -117,8 +117,8 @@ void Pcie::end(std::uint16_t tag, bool failed) {
   issue();
 }
 
-/// Completions of one read come in order, and say how many bytes are left (2.2.9). One that fits no read of ours is
-/// dropped.
+/// Completions of one read come in order, say how many bytes are left (2.2.9), and end with it or at a read completion
+/// boundary (2.3.1.1). One that fits no read of ours is dropped (2.3.2).
 void Pcie::answer(const DmaAnswer& answer) {
   const bool is_last = answer.data.empty() || answer.byte_count <= answer.data.size() - (answer.lower_address & 3);
   const auto it = pieces_.find(answer.tag);
@@ -137,6 +137,9 @@ void Pcie::answer(const DmaAnswer& answer) {
   const std::size_t skip = at & 3;
   const std::size_t left = piece.bytes - piece.come;
   if (answer.byte_count != left || (answer.lower_address & 0x7f) != (at & 0x7f) || answer.data.size() <= skip) return;
+  const std::size_t whole = (skip + left + 3) / 4 * 4;
+  const bool is_cut = answer.data.size() < whole && (at - skip + answer.data.size()) % kBoundary == 0;
+  if (answer.data.size() != whole && !is_cut) return;
   const std::size_t bytes = std::min(left, answer.data.size() - skip);
   std::copy_n(answer.data.begin() + static_cast<std::ptrdiff_t>(skip), bytes,
               piece.read->data.begin() + static_cast<std::ptrdiff_t>(piece.offset + piece.come));

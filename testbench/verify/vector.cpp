@@ -130,8 +130,8 @@ void check_regions(const Vector& vector, const Reader& from) {
     for (const auto& [key, number] : step.command.fields) check(step, number.name);
     for (const auto& result : step.results) check_either(step, result.invalidated);
     check_either(step, step.invalidate);
-    if (step.kind == StepKind::kMemory || step.kind == StepKind::kStore || step.kind == StepKind::kDeregister ||
-        step.kind == StepKind::kRevoke || step.object == VectorObject::kRegion)
+    if (step.kind == StepKind::kMemory || step.kind == StepKind::kUntouched || step.kind == StepKind::kStore ||
+        step.kind == StepKind::kDeregister || step.kind == StepKind::kRevoke || step.object == VectorObject::kRegion)
       check(step, step.name);
     for (const auto& place : step.sge) check_place(step, place);
     check_place(step, step.remote);

@@ -102,8 +102,11 @@ inline const VectorReader::Names kHosts = {{"A", 0}, {"B", 1}};
 /// name it.
 inline const VectorReader::Names kReadFaults = [] {
   VectorReader::Names names;
-  for (const auto fault : {model::PcieFault::kUnsupportedRequest, model::PcieFault::kCompleterAbort,
-                           model::PcieFault::kPoisoned, model::PcieFault::kTimeout})
+  for (const auto fault :
+       {model::PcieFault::kUnsupportedRequest, model::PcieFault::kCompleterAbort, model::PcieFault::kPoisoned,
+        model::PcieFault::kTimeout, model::PcieFault::kWrongBoundary, model::PcieFault::kWrongByteCount,
+        model::PcieFault::kWrongLowerAddress, model::PcieFault::kTooMuchData, model::PcieFault::kTooLittleData,
+        model::PcieFault::kUnknownTag})
     names.emplace(model::name(fault), static_cast<std::int64_t>(fault));
   return names;
 }();

@@ -74,6 +74,7 @@ void VectorSession::run(const VectorStep& step) {
     case StepKind::kNotified: return notified(step, true);
     case StepKind::kNotNotified: return notified(step, false);
     case StepKind::kMemory: return memory(step);
+    case StepKind::kUntouched: return untouched_memory(step);
     case StepKind::kRegister: return register_region(step);
     case StepKind::kDeregister: return deregister_region(step);
     case StepKind::kWait: return sides_[step.host].endpoint->device().elapse(step.within_ns + way_ns(step.host));
@@ -119,6 +120,7 @@ void VectorSession::run(const VectorStep& step) {
     case StepKind::kCancel: return cancel(step);
     case StepKind::kGetResults: return get_results(step);
     case StepKind::kEndDevice: return end_device(step);
+    case StepKind::kRestartDevice: return restart_device(step);
     case StepKind::kReceiveEthernet: return receive_ethernet(step);
     case StepKind::kBindAddress: return bind_address(step);
     case StepKind::kListen: return expect_status(step, listener(step).Listen(step.connection.backlog));

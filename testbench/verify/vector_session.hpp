@@ -181,6 +181,7 @@ class VectorSession {
   void notified(const VectorStep& step, bool expected);
   void memory(const VectorStep& step);
   void memory_bytes(const VectorStep& step);
+  void untouched_memory(const VectorStep& step);
   /// What byte i of the range of a step is.
   using Expectation = std::function<std::uint8_t(std::uint64_t)>;
   void expect_bytes(const VectorStep& step, const std::vector<Expectation>& expectations);
@@ -228,6 +229,7 @@ class VectorSession {
   void cancel(const VectorStep& step);
   void get_results(const VectorStep& step);
   void end_device(const VectorStep& step);
+  void restart_device(const VectorStep& step);
   void add_management();
   /// Made with their first use.
   [[nodiscard]] IND2Connector& connector(const VectorStep& step, const std::string& name);

@@ -193,4 +193,12 @@ void VectorSession::end_device(const VectorStep& step) {
   kernel.fail(*kernel.life());
 }
 
+/// Everything that was made before is gone, for the driver and for the NIC.
+void VectorSession::restart_device(const VectorStep& step) {
+  auto& kernel = side(step).endpoint->kernel();
+  kernel.fail(*kernel.life());
+  if (const auto done = kernel.recover(); !done)
+    throw VectorFailure(fmt::format("{}: the driver cannot start the device: {}", step.text, describe(done.error())));
+}
+
 }  // namespace rnic::testbench

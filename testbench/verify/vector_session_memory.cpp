@@ -185,6 +185,20 @@ void VectorSession::memory_bytes(const VectorStep& step) {
   }
 }
 
+/// Whatever stands there.
+void VectorSession::untouched_memory(const VectorStep& step) {
+  const auto& here = region(step.name);
+  if (step.offset + step.length > here.size)
+    throw VectorFailure(fmt::format("{}: outside region \"{}\"", step.text, step.name));
+  const std::vector<std::uint8_t> before(here.memory + step.offset, here.memory + step.offset + step.length);
+  sides_[here.host].endpoint->device().elapse(step.within_ns);
+  const auto [one, other] = std::mismatch(before.begin(), before.end(), here.memory + step.offset);
+  if (one == before.end()) return;
+  throw VectorFailure(fmt::format("{}: byte {} of region \"{}\" was {:#04x} and is {:#04x}", step.text,
+                                  step.offset + static_cast<std::uint64_t>(one - before.begin()), step.name, *one,
+                                  *other));
+}
+
 void VectorSession::store(const VectorStep& step) {
   auto& here = region(step.name);
   const auto bytes = step.stored();

@@ -253,7 +253,10 @@ void VectorSession::configure(const VectorStep& step) {
 void VectorSession::credits(const VectorStep& step) {
   model::CreditKinds withheld;
   for (const std::uint8_t kind : step.withheld) withheld.set(static_cast<model::CreditKind>(kind), true);
-  world_.host(step.host).root_complex().hold(step.to_nic ? model::PcieWay::kToNic : model::PcieWay::kToHost, withheld);
+  std::optional<model::Picoseconds> duration;
+  if (step.within_ns != 0) duration = model::from_ns(static_cast<double>(step.within_ns));
+  world_.host(step.host).root_complex().hold(step.to_nic ? model::PcieWay::kToNic : model::PcieWay::kToHost, withheld,
+                                             duration);
 }
 
 void VectorSession::restore_function(std::size_t host) {

@@ -39,6 +39,7 @@ const Names kSteps = {{"send", number_of(StepKind::kSend)},
                       {"notified", number_of(StepKind::kNotified)},
                       {"not_notified", number_of(StepKind::kNotNotified)},
                       {"memory", number_of(StepKind::kMemory)},
+                      {"untouched", number_of(StepKind::kUntouched)},
                       {"store", number_of(StepKind::kStore)},
                       {"register", number_of(StepKind::kRegister)},
                       {"deregister", number_of(StepKind::kDeregister)},
@@ -74,6 +75,7 @@ const Names kSteps = {{"send", number_of(StepKind::kSend)},
                       {"release", number_of(StepKind::kRelease)},
                       {"cancel", number_of(StepKind::kCancel)},
                       {"end_device", number_of(StepKind::kEndDevice)},
+                      {"restart_device", number_of(StepKind::kRestartDevice)},
                       {"receive_ethernet", number_of(StepKind::kReceiveEthernet)},
                       {"bind_address", number_of(StepKind::kBindAddress)},
                       {"listen", number_of(StepKind::kListen)},
@@ -248,6 +250,12 @@ VectorStep read_vector_step(VectorReader from, const VectorSetup& setup, std::si
       break;
     case StepKind::kMemory:
     case StepKind::kStore: read_memory_step(from, setup, to); break;
+    case StepKind::kUntouched:
+      to.name = from.text("region");
+      to.offset = from.number<std::uint64_t>("offset");
+      to.length = from.number<std::uint64_t>("length");
+      to.within_ns = from.number<std::uint64_t>("for_us", 20) * 1000;
+      break;
     case StepKind::kRegister:
       to.size = from.number<std::uint64_t>("size");
       to.flags = from.flags("flags", kRegionFlags);
@@ -313,7 +321,8 @@ VectorStep read_vector_step(VectorReader from, const VectorSetup& setup, std::si
       to.op_flags = read_options(from, to);
       to.status = read_status(from);
       break;
-    case StepKind::kEndDevice: break;
+    case StepKind::kEndDevice:
+    case StepKind::kRestartDevice: break;
     case StepKind::kReceiveEthernet: read_receive_ethernet_step(from, setup, to); break;
     case StepKind::kQueryAdapter:
     case StepKind::kGetResults:
