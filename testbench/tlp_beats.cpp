@@ -15,6 +15,7 @@ void BeatCutter::start(std::uint64_t address, std::vector<std::uint8_t> data) {
 std::size_t BeatCutter::beat_bytes() const { return std::min(kLanes - lane_, data_.size() - position_); }
 
 void BeatCutter::write_lanes(std::span<std::uint8_t, kLanes> lanes) const {
+  if (beat_bytes() < kLanes) std::fill(lanes.begin(), lanes.end(), kUndefined);
   std::copy_n(data_.data() + position_, beat_bytes(), lanes.data() + lane_);
 }
 

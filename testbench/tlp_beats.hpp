@@ -12,12 +12,13 @@ namespace rnic::testbench {
 class BeatCutter {
  public:
   static constexpr std::size_t kLanes = 64;
+  static constexpr std::uint8_t kUndefined = 0xbd;
 
   [[nodiscard]] bool active() const { return active_; }
   [[nodiscard]] bool last() const { return position_ + beat_bytes() >= data_.size(); }
   /// Starts a TLP whose first payload byte has `address`.
   void start(std::uint64_t address, std::vector<std::uint8_t> data);
-  /// Writes the valid lanes of the present beat; the others are left as they are.
+  /// Writes the valid lanes of the present beat; what the others carry means nothing, and is kUndefined here.
   void write_lanes(std::span<std::uint8_t, kLanes> lanes) const;
   /// To the next beat; after the last the cutter is not active.
   void advance();

@@ -271,7 +271,7 @@ Verdict parse(const Bytes& frame, std::uint64_t mac, Packet& packet) {
   if (!known && packet.service() != QpType::Rc) return Verdict::Malformed;  // 9.6.1.1; RC answers it
   const std::size_t extended = known ? extended_bytes(packet.service(), packet.kind()) : 0;
   const std::size_t payload = bth + kBth + extended;
-  if (payload + pad + kIcrc > end) return Verdict::Malformed;
+  if (payload + pad + kIcrc > end || (end - payload) % 4 != 0) return Verdict::Malformed;  // 9.2.6: whole words
   const bool acknowledge = packet.service() == QpType::Rc && packet.kind() == op::Acknowledge;
   if (acknowledge && payload + pad + kIcrc != end) return Verdict::Malformed;  // decisions 48
   if (extended != 0) parse_extended(frame, bth + kBth, packet);

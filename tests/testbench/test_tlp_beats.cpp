@@ -24,7 +24,8 @@ TEST_CASE("each byte is in the lane of its address, and what is cut joins again"
         cutter.write_lanes(lanes);
         for (std::size_t lane = 0; lane < 64; ++lane) {
           const std::uint64_t at = (address & ~63ULL) + 64 * beats + lane;
-          const std::uint8_t expected = at >= address && at < address + bytes ? data[at - address] : 0;
+          const bool valid = at >= address && at < address + bytes;
+          const std::uint8_t expected = valid ? data[at - address] : BeatCutter::kUndefined;
           REQUIRE(lanes[lane] == expected);
         }
         complete = joiner.take(lanes);
