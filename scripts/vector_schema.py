@@ -92,7 +92,7 @@ def raw_number(bits):
 
 
 def object_number():
-    of = [thing({"of": {"const": "queue_pair"}}, {"qp": QP, "xor": U32}), thing({"of": {"const": "region"}, "name": NAME}, {"xor": U32}),
+    of = [thing({"of": {"const": "queue_pair"}}, {"qp": QP, "xor": U32}), thing({"of": one_of(["region", "protection_domain"]), "name": NAME}, {"xor": U32}),
           thing({"of": one_of(["initiator_queue", "receive_queue", "shared_queue"])}, {"xor": U32})]
     return {"oneOf": [*of, thing({"free": one_of(["queue_pair", "queue", "shared_queue", "event_queue", "key"])})]}
 

@@ -207,6 +207,7 @@ class VectorSession {
   void resize_cq(const VectorStep& step);
   void admin(const VectorStep& step);
   [[nodiscard]] std::uint64_t number_of(const VectorStep& step, const VectorNumber& number);
+  [[nodiscard]] std::uint32_t domain_of(const VectorStep& step, const std::string& region);
   [[nodiscard]] std::uint32_t free_number(const VectorStep& step, VectorNumber::Free free);
   [[nodiscard]] std::span<std::uint8_t> newest_wqe(const VectorStep& step);
   [[nodiscard]] std::span<std::uint8_t> newest_receive(const VectorStep& step);

@@ -67,8 +67,16 @@ std::uint64_t VectorSession::number_of(const VectorStep& step, const VectorNumbe
     case VectorObject::kReceiveQueue: return here.receive_core->cqn() ^ number.value;
     case VectorObject::kSharedQueue:
       return static_cast<nd2::SharedReceiveQueue&>(*here.srq).core()->srqn() ^ number.value;
+    case VectorObject::kProtectionDomain: return domain_of(step, number.name) ^ number.value;
     default: return region(number.name).local_token ^ number.value;
   }
+}
+
+std::uint32_t VectorSession::domain_of(const VectorStep& step, const std::string& name) {
+  const auto state =
+      side(step).endpoint->kernel().admin().execute(hw::AdminOpcode::kQueryMr, region(name).local_token, {});
+  if (!state) throw VectorFailure(fmt::format("{}: region \"{}\" is not there", step.text, name));
+  return hw::AdminMrState::decode(*state).pd;
 }
 
 /// The fields of a right command, those of the step put over them.

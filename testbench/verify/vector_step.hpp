@@ -229,7 +229,8 @@ enum class VectorObject : std::uint8_t {
   kRegion,
   kWindow,
   kConnector,
-  kListener
+  kListener,
+  kProtectionDomain  ///< That of a region
 };
 
 /// A number in an admin command or a doorbell: as it stands, or that of an object of the host.
@@ -239,7 +240,7 @@ struct VectorNumber {
   std::optional<VectorObject> of;
   Free free{};  ///< One that nothing has
   std::size_t qp = 0;
-  std::string name;  ///< kRegion
+  std::string name;  ///< kRegion, kProtectionDomain: of the region
 };
 
 /// A command on the admin queue as the host interface has it, past the driver's checks.

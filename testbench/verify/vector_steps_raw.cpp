@@ -18,7 +18,8 @@ const Names kOf = {{"queue_pair", number_of(VectorObject::kQueuePair)},
                    {"initiator_queue", number_of(VectorObject::kInitiatorQueue)},
                    {"receive_queue", number_of(VectorObject::kReceiveQueue)},
                    {"shared_queue", number_of(VectorObject::kSharedQueue)},
-                   {"region", number_of(VectorObject::kRegion)}};
+                   {"region", number_of(VectorObject::kRegion)},
+                   {"protection_domain", number_of(VectorObject::kProtectionDomain)}};
 const Names kFree = {{"queue_pair", number_of(Free::kQueuePair)},
                      {"queue", number_of(Free::kQueue)},
                      {"shared_queue", number_of(Free::kSharedQueue)},
@@ -49,7 +50,8 @@ VectorNumber read_number(VectorReader& holder, const VectorSetup& setup, const c
   } else {
     number.of = static_cast<VectorObject>(from.name("of", kOf));
     if (number.of == VectorObject::kQueuePair) number.qp = read_qp(from, setup, "qp");
-    if (number.of == VectorObject::kRegion) number.name = from.text("name");
+    if (number.of == VectorObject::kRegion || number.of == VectorObject::kProtectionDomain)
+      number.name = from.text("name");
     if (number.of == VectorObject::kSharedQueue && !setup.srq) from.fail("the setup has no \"srq\"");
     number.value = from.number<std::uint32_t>("xor", 0);
   }
