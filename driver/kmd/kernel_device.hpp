@@ -222,6 +222,7 @@ class KernelDevice {
   SleepLock reset_lock_;  ///< Held by whoever resets the device; guards DeviceLife::quiet
   std::mutex life_mutex_;
   std::shared_ptr<DeviceLife> life_;
+  EventTable events_;  ///< Told of a failure, which the last orphan may find
   std::unique_ptr<NumberPool> qps_;
   std::unique_ptr<NumberPool> cqs_;
   std::unique_ptr<NumberPool> srqs_;
@@ -233,7 +234,6 @@ class KernelDevice {
   std::mutex orphans_mutex_;
   std::unique_ptr<KernelMr> orphans_;  ///< A list, so that adoption needs no memory
   std::atomic<std::uint32_t> next_eq_{};
-  EventTable events_;
   std::unique_ptr<PortTables> port_tables_;
   std::unique_ptr<ConnectionService> connections_;
   EventTakers takers_;  ///< Of the process in which all of this runs

@@ -93,7 +93,8 @@ void FakeDevice::write64(std::uint64_t offset, std::uint64_t value) {
   if (offset == hw::reg::kAdminConfig) admin_consumer_ = admin_producer_ = 0;
   if (offset == admin) {
     admin_producer_ = hw::RegAdminDoorbell::from_word(value).producer_index;
-    if (!admin_hangs) run_admin(admin_producer_);
+    const bool enabled = hw::RegDeviceControl::from_word(registers[hw::reg::kDeviceControl]).enable != 0;
+    if (!admin_hangs && enabled) run_admin(admin_producer_);
   }
 }
 

@@ -273,6 +273,23 @@ TEST_CASE("one command without an answer costs a reset, not the device") {
   CHECK(umd::CompletionQueue::create(process, 8).ok());
 }
 
+TEST_CASE("a region that the device does not give up while there is a driver goes with the driver's reset") {
+  static std::array<std::uint8_t, 4096> memory;
+  DriverFixture fixture;
+  auto region = fixture.kernel->create_mr({.address = memory.data(), .length = 4096, .pd = 1}).take();
+  fixture.device.next_status = {hw::AdminStatus::kInUse, hw::AdminStatus::kInUse};
+  kmd::KernelMr::dispose(std::move(region));
+  auto sink = std::make_shared<CountingSink>();
+  fixture.kernel->events().subscribe_device(sink);
+  fixture.process.reset();
+  REQUIRE(fixture.device.mapped_pages != 0);
+  fixture.kernel.reset();
+  CHECK(sink->types == std::vector{hw::EqeType::kDeviceFatal});
+  CHECK(fixture.device.next_status.empty());
+  CHECK(fixture.device.resets == 1);
+  CHECK(fixture.device.mapped_pages == 0);
+}
+
 TEST_CASE("a device that does not come back after its reset can be tried again") {
   DriverFixture fixture;
   fixture.device.admin_hangs = true;
