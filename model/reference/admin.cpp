@@ -51,6 +51,7 @@ void Admin::configure(std::uint64_t config) {
   config_ = config & 0x1fff;
   producer_ = consumer_ = 0;
   ++ring_;
+  rung_.raise();
 }
 
 void Admin::doorbell(std::uint16_t producer) {
@@ -60,7 +61,7 @@ void Admin::doorbell(std::uint16_t producer) {
 
 Task<Done> Admin::run() {
   for (;;) {
-    if (producer_ == consumer_ || fatal_) {
+    if (producer_ == consumer_ || fatal_ || !nic_.enabled()) {
       co_await rung_.wait();
       continue;
     }
@@ -69,6 +70,7 @@ Task<Done> Admin::run() {
     const std::uint64_t slot = consumer_ % (1u << log_depth);
     const std::uint64_t from = command_base + slot * kCommandBytes;
     auto bytes = co_await nic_.pcie.read(from, kCommandBytes);
+    while (!nic_.enabled() && ring == ring_) co_await rung_.wait();
     if (ring != ring_) continue;
     if (!bytes) {
       fatal_ = true;
@@ -92,7 +94,7 @@ Task<Done> Admin::run() {
     put_field(entry, 32, 16, consumer_);
     put_field(entry, 504, 1, phase);
     nic_.pcie.write(completion_base + slot * kCompletionBytes, entry);
-    if ((config_ >> 12 & 1) != 0) nic_.interrupts.raise(static_cast<std::uint8_t>(config_ >> 4));
+    if ((config_ >> 12 & 1) != 0) nic_.interrupts.owe(static_cast<std::uint8_t>(config_ >> 4));
   }
 }
 

@@ -17,6 +17,8 @@ class Admin {
   Task<Done> run();
   void configure(std::uint64_t config);
   void doorbell(std::uint16_t producer);
+  /// `enable` may have changed.
+  void look() { rung_.raise(); }
   [[nodiscard]] std::uint64_t config() const { return config_; }
   [[nodiscard]] std::uint16_t producer() const { return producer_; }
   [[nodiscard]] bool fatal() const { return fatal_; }

@@ -26,6 +26,9 @@ void Nic::configure(const Settings& changed) {
     queues.event(0, {Source::Port, 0}, {changed.link_up ? Event::PortActive : Event::PortError, 1, 0});
 }
 
-void Nic::set_enable(bool on) { enable = on; }
+void Nic::set_enable(bool on) {
+  enable = on;
+  admin.look();
+}
 
 }  // namespace rnic::reference

@@ -142,7 +142,7 @@ void Queues::write(Eq& eq, SourceKey source, const EventEntry& entry) {
   eq.there[source] = eq.producer;
   eq.producer = (eq.producer + 1) & kMask24;
   nic_.count(Count::Eqes);
-  nic_.interrupts.raise(eq.vector);
+  nic_.interrupts.owe(eq.vector);
 }
 
 bool Queues::eq_doorbell(std::uint32_t number, std::uint32_t consumer) {
@@ -181,10 +181,15 @@ bool Queues::srq_doorbell(std::uint32_t number, std::uint16_t producer, std::uin
   return true;
 }
 
-void Interrupts::raise(std::uint8_t vector) {
-  if (vector >= kVectors) return;
+void Interrupts::owe(std::uint8_t vector) {
+  if (vector < kVectors) nic_.clock.spawn(raise(vector));
+}
+
+Task<Done> Interrupts::raise(std::uint8_t vector) {
+  co_await nic_.pcie.written();
   pending_ |= std::uint64_t{1} << vector;
   look();
+  co_return Done{};
 }
 
 void Interrupts::look() {

@@ -112,7 +112,8 @@ class Interrupts {
   explicit Interrupts(Nic& nic) : nic_(nic) {
     for (std::size_t i = 1; i < table.size(); i += 2) table[i] = std::uint64_t{1} << 32;
   }
-  void raise(std::uint8_t vector);
+  /// Behind all that is written by now.
+  void owe(std::uint8_t vector);
   /// Something of mask or enable has changed.
   void look();
   [[nodiscard]] std::uint64_t pending() const { return pending_; }
@@ -120,6 +121,8 @@ class Interrupts {
   std::array<std::uint64_t, 2 * kVectors> table{};  ///< Address; {control, data}: masked at first
 
  private:
+  Task<Done> raise(std::uint8_t vector);
+
   Nic& nic_;
   std::uint64_t pending_ = 0;
 };

@@ -123,9 +123,7 @@ void Registers::write(std::uint64_t offset, std::uint64_t value, std::uint64_t m
     case 0x088: nic_.admin.command_base = merged; return;
     case 0x090: nic_.admin.completion_base = merged; return;
     case 0x098: return nic_.admin.configure(merged);
-    case 0x0a0:
-      if (nic_.enabled()) nic_.admin.doorbell(static_cast<std::uint16_t>(merged));
-      return;
+    case 0x0a0: return nic_.admin.doorbell(static_cast<std::uint16_t>(merged));
     case 0x108: nic_.mac = merged & 0xffffffffffff; return;
     case 0x118: nic_.ethernet.control = merged & 0x7ffffff; return;
     case 0x120: nic_.ethernet.groups = merged; return;
