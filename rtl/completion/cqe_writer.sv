@@ -6,7 +6,7 @@
 /// with is_event set asks only for an event of a QP (EqeType in the opcode), which goes to the EQ
 /// of the CQ named. A CQ that is full when an entry comes has overrun: it takes no more entries,
 /// its error event answers every arm, and every QP that reports to it from then on is named on
-/// qp_dead. Entries of a flush name nobody: their QP is in the error state.
+/// qp_dead.
 ///
 /// A CQ is borrowed only while a place for its entry is kept (wr_kept_i, place_queue): nobody waits
 /// for our writes to leave in order to ring the doorbell of a CQ (PCI Express base specification
@@ -77,8 +77,7 @@ module cqe_writer (
   assign full     = (ctx_q.pi - ctx_q.ci) == depth;
   assign good     = ctx_q.in_use && !item_is_event_i && !ctx_q.overrun && !full;
   assign overruns = ctx_q.in_use && !item_is_event_i && !ctx_q.overrun && full;
-  assign dead     = ctx_q.in_use && !item_is_event_i && (ctx_q.overrun || full) &&
-                    item_data_i.status != rnic_pkg::CqeStatusWrFlushErr;
+  assign dead     = ctx_q.in_use && !item_is_event_i && (ctx_q.overrun || full);
   assign solicits = item_data_i.status != rnic_pkg::CqeStatusSuccess ||
                     (item_data_i.is_receive && item_data_i.solicited);
   cq_due u_due (

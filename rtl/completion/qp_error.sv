@@ -193,6 +193,7 @@ module qp_error (
     recv_rel_data_o.state          = rnic_pkg::QpStateErr;
     recv_rel_data_o.rx_mark        = mark_q;
     recv_rel_data_o.rx_gone        = gone_q;
+    if (recv_q.state != rnic_pkg::QpStateErr) recv_rel_data_o.silent = !work_q.responder;
     if (!recv_q.srq) recv_rel_data_o.rq_done = recv_q.rq_done + {11'd0, recv_count};
     recv_rel_data_o.rq_head        = recv_q.rq_pi;
   end

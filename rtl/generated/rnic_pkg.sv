@@ -1570,12 +1570,13 @@ package rnic_pkg;
   } send_ctx_t;
 
   /// Receive side of a QP. state .. remote_read are set by the admin queue; the rest is dynamic.
-  localparam int unsigned RecvCtxBits = 504;
+  localparam int unsigned RecvCtxBits = 505;
   typedef struct packed {
     logic [7:0] parked;  // Requests that wait in rx_park
     logic [23:0] reads_since;  // PSNs of Reads and atomics behind the newest SEND or WRITE; bit 23 stays set
     logic established;  // A packet of the peer has come
     logic take;  // UC, UD: turns when receive WQEs are given back; packets that were checked before are dropped
+    logic silent;  // ERR: not for a request of the peer: nothing is answered any more
     logic rx_gone;  // ERR: they have left
     logic [19:0] rx_mark;  // ERR: packets that had entered the receive engine (rx_entered) when the QP went there
     logic [7:0] srqn;

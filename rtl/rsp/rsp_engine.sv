@@ -5,7 +5,7 @@
 ///
 /// A turn reads the queue word of its QP and how far it has come (this block's own memory), and
 /// acquires the receive context. A failed packet (tx_fault) takes a turn of its own: the Reads left
-/// are dropped and its NAK leaves at once.
+/// are dropped and its NAK leaves.
 ///
 /// An atomic takes two turns of its QP: one hands it to rsp_atomic, which wakes the QP when it is
 /// done (atomic_done_*), and one sends the answer. `sent` is 1 between the two.
@@ -90,13 +90,11 @@ module rsp_engine (
   // StRead     words are here; the slot of the oldest Read is being read
   // StContext  waiting for the context
   // StSend     the packet leaves; giving the context back
-  // StFault    the NAK of a failed packet leaves
   typedef enum logic [2:0] {
     StIdle,
     StRead,
     StContext,
-    StSend,
-    StFault
+    StSend
   } state_e;
   state_e state_q, state_d;
 
@@ -161,8 +159,8 @@ module rsp_engine (
   assign slot_addr_o   = {qp_q, head[4:0]};
   assign answer_en_o   = slot_en_o;
   assign answer_qp_o   = qp_q;
-  assign acq_valid_o   = choose_run || asking_q;
-  assign acq_index_o   = asking_q ? qp_q : run_qp_i;
+  assign acq_valid_o   = queue_en_o || asking_q;
+  assign acq_index_o   = asking_q ? qp_q : progress_qp;
 
   // ---- Packet -----------------------------------------------------------------------------------
   logic last, send_read, send_nak, send_ack;
@@ -173,7 +171,7 @@ module rsp_engine (
       .read_i          (send_read),
       .atomic_i        (turn_atomic),
       .nak_i           (send_nak),
-      .fault_i         (state_q == StFault),
+      .fault_i         (is_fault_q),
       .fault_data_i,
       .queue_psn_i,
       .queue_syndrome_i,
@@ -206,7 +204,7 @@ module rsp_engine (
   );
   rsp_turn u_turn (
       .ctx_i            (ctx_q),
-      .fault_i          (state_q == StFault),
+      .fault_i          (is_fault_q),
       .head_i           (head),
       .sent_i           (sent),
       .stopped_i        (stopped),
@@ -237,14 +235,13 @@ module rsp_engine (
   );
 
   assign fire          = state_q == StSend && rel_ready_i;
-  assign desc_valid_o  = (fire && (send_read || send_nak || send_ack ||
-                                   (send_atomic && answer_found_i))) ||
-                         (state_q == StFault && !stopped);
-  assign piece_valid_o = desc_valid_o && (send_atomic || send_read) && state_q != StFault &&
+  assign desc_valid_o  = fire && (send_read || send_nak || send_ack ||
+                                  (send_atomic && answer_found_i));
+  assign piece_valid_o = desc_valid_o && (send_atomic || send_read) &&
                          desc_data_o.payload_length != '0;
 
   assign atomic_valid_o = fire && turn_atomic && sent == '0;
-  assign progress_wr    = fire || state_q == StFault;
+  assign progress_wr    = fire;
   assign due_back       = fire && (send_read || turn_atomic || skip) && due_q;
   assign atomic_over_o  = fire && send_atomic;
   assign rel_valid_o    = state_q == StSend;
@@ -254,10 +251,9 @@ module rsp_engine (
     state_d = state_q;
     unique case (state_q)
       StIdle:    if (queue_en_o) state_d = StRead;
-      StRead:    state_d = is_fault_q ? StFault : StContext;
+      StRead:    state_d = StContext;
       StContext: if (ctx_valid_i) state_d = StSend;
       StSend:    if (rel_ready_i) state_d = StIdle;
-      StFault:   state_d = StIdle;
       default:   state_d = StIdle;
     endcase
   end
@@ -282,8 +278,8 @@ module rsp_engine (
     end
   end
 
-  assign fault_ready_o = state_q == StFault;
-  assign done_valid_o  = fire;
+  assign fault_ready_o = fire && is_fault_q;
+  assign done_valid_o  = fire && !is_fault_q;
   assign done_qp_o     = qp_q;
 
   logic unused_bits;

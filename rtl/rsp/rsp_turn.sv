@@ -13,8 +13,10 @@
 /// what is kept of the QP afterwards: progress, context (write_o: it has changed), and whether it
 /// has more to do (again_o). fault_i: the turn is that of a failed packet, which ends all Reads.
 ///
-/// A Read or an atomic that has been answered makes room for another in the context. In the error
-/// state what was executed before is still answered: the NAK that tells the peer comes last.
+/// A Read or an atomic that has been answered makes room for another in the context. A QP that a
+/// request of its peer has put in the error state still answers what was executed before: the NAK
+/// that tells the peer comes last. One that is there for another reason (silent) sends nothing
+/// (InfiniBand specification 10.3.1.7).
 module rsp_turn (
     input  wire rnic_pkg::recv_ctx_t ctx_i,
     input  wire logic                fault_i,
@@ -37,7 +39,7 @@ module rsp_turn (
     output logic                     read_o,
     output logic                     atomic_o,
     output logic                     answer_o,
-    output logic                     nak_o,
+    output logic                     nak_o,      // Also that of the failed packet
     output logic                     ack_o,
     output logic [5:0]               head_o,
     output logic [31:0]              sent_o,
@@ -46,12 +48,13 @@ module rsp_turn (
     output rnic_pkg::recv_ctx_t      ctx_o,
     output logic                     again_o
 );
-  logic gone, runs, reads, fatal;
+  logic gone, runs, reads, failed, fatal;
   logic [3:0] skipped_first;
 
   assign gone  = !ctx_i.in_use || ctx_i.state == rnic_pkg::QpStateReset ||
-                 ctx_i.state == rnic_pkg::QpStateInit;
-  assign runs  = !gone && !stopped_i;
+                 ctx_i.state == rnic_pkg::QpStateInit ||
+                 (ctx_i.state == rnic_pkg::QpStateErr && ctx_i.silent);
+  assign runs  = !gone && !stopped_i && !fault_i;
   assign reads = tail_i != head_i && !skip_o;
   assign fatal = nak_syndrome_i >= rnic_pkg::AethSyndromeNakInvalidRequest &&
                  nak_syndrome_i <= rnic_pkg::AethSyndromeNakRemoteOperational;
@@ -60,7 +63,8 @@ module rsp_turn (
   assign read_o   = runs && reads && !slot_atomic_i;
   assign atomic_o = runs && reads && slot_atomic_i;
   assign answer_o = atomic_o && sent_i != '0 && answered_i;
-  assign nak_o    = runs && !reads && !skip_o && due_i && due_is_nak_i;
+  assign failed   = fault_i && !gone && !stopped_i;
+  assign nak_o    = failed || (runs && !reads && !skip_o && due_i && due_is_nak_i);
   assign ack_o    = runs && !reads && !skip_o && due_i && due_is_ack_i;
 
   always_comb begin

@@ -976,10 +976,10 @@ struct SendCtx {
   bool operator==(const SendCtx&) const = default;
 };
 
-/// Receive side of a QP. state .. remote_read are set by the admin queue; the rest is dynamic. 504 bits.
+/// Receive side of a QP. state .. remote_read are set by the admin queue; the rest is dynamic. 505 bits.
 struct RecvCtx {
-  static constexpr std::size_t kBits = 504;
-  static constexpr std::size_t kBytes = 63;
+  static constexpr std::size_t kBits = 505;
+  static constexpr std::size_t kBytes = 64;
   std::uint8_t state{};  ///< QpState
   std::uint8_t in_use{};  ///< Created
   std::uint8_t qp_type{};  ///< QpType
@@ -1014,6 +1014,7 @@ struct RecvCtx {
   std::uint8_t srqn{};
   std::uint32_t rx_mark{};  ///< ERR: packets that had entered the receive engine (rx_entered) when the QP went there
   std::uint8_t rx_gone{};  ///< ERR: they have left
+  std::uint8_t silent{};  ///< ERR: not for a request of the peer: nothing is answered any more
   std::uint8_t take{};  ///< UC, UD: turns when receive WQEs are given back; packets that were checked before are dropped
   std::uint8_t established{};  ///< A packet of the peer has come
   std::uint32_t reads_since{};  ///< PSNs of Reads and atomics behind the newest SEND or WRITE; bit 23 stays set
@@ -1068,10 +1069,11 @@ struct RecvCtx {
         bits::put<0, 1>(srqn >> 7) |
         bits::put<1, 20>(rx_mark) |
         bits::put<21, 1>(rx_gone) |
-        bits::put<22, 1>(take) |
-        bits::put<23, 1>(established) |
-        bits::put<24, 24>(reads_since) |
-        bits::put<48, 8>(parked));
+        bits::put<22, 1>(silent) |
+        bits::put<23, 1>(take) |
+        bits::put<24, 1>(established) |
+        bits::put<25, 24>(reads_since) |
+        bits::put<49, 8>(parked));
   }
   static constexpr RecvCtx decode(std::span<const std::uint8_t, kBytes> from) {
     const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
@@ -1117,10 +1119,11 @@ struct RecvCtx {
     v.srqn = static_cast<std::uint8_t>(bits::get<57, 7>(word6) | bits::get<0, 1>(word7) << 7);
     v.rx_mark = static_cast<std::uint32_t>(bits::get<1, 20>(word7));
     v.rx_gone = static_cast<std::uint8_t>(bits::get<21, 1>(word7));
-    v.take = static_cast<std::uint8_t>(bits::get<22, 1>(word7));
-    v.established = static_cast<std::uint8_t>(bits::get<23, 1>(word7));
-    v.reads_since = static_cast<std::uint32_t>(bits::get<24, 24>(word7));
-    v.parked = static_cast<std::uint8_t>(bits::get<48, 8>(word7));
+    v.silent = static_cast<std::uint8_t>(bits::get<22, 1>(word7));
+    v.take = static_cast<std::uint8_t>(bits::get<23, 1>(word7));
+    v.established = static_cast<std::uint8_t>(bits::get<24, 1>(word7));
+    v.reads_since = static_cast<std::uint32_t>(bits::get<25, 24>(word7));
+    v.parked = static_cast<std::uint8_t>(bits::get<49, 8>(word7));
     return v;
   }
   bool operator==(const RecvCtx&) const = default;

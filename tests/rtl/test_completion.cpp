@@ -311,6 +311,11 @@ TEST_CASE("completion: faults of the send path", "[rtl]") {
       if (!responder) CHECK(seen[0].syndrome == f.status);
       CHECK(seen.back().status == raw(Status::kWrFlushErr));
       CHECK(s.state == raw(hw::QpState::kErr));
+      // What a request of the peer ends answers what came before it; the first reason counts.
+      CHECK(w.recv.contexts[qp].silent == !responder);
+      w.errors.push({static_cast<std::uint8_t>(qp), 10, 1});
+      w.settle();
+      CHECK(w.recv.contexts[qp].silent == !responder);
     }
   }
 }

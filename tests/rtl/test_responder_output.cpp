@@ -669,6 +669,40 @@ TEST_CASE("responder_output: a failed response drops the Reads left and sends it
   }
 }
 
+TEST_CASE("responder_output: a QP in the error state for no request of its peer is silent (10.3.1.7)", "[rtl]") {
+  for (const bool fails : {false, true}) {
+    Rig rig(seed(6));
+    rig.set_up(20, [](rtl::RecvCtx& ctx) { ctx.mtu = 1; });
+    rig.set_up(21);
+    rig.rates(0.3);
+    std::optional<rtl::TxDesc> newest;
+    unsigned responses = 0;
+    rig.on_desc = [&](const rtl::TxDesc& desc) {
+      if (desc.qp != 20) return;
+      newest = desc;
+      ++responses;
+    };
+    for (int i = 0; i < 8; ++i) rig.read(20, 1000);
+    rig.executed(20, true, true);
+    rig.bench.run_until([&] { return responses == 10; }, 10000, "responses");
+    rig.change(20, [](rtl::RecvCtx& ctx) {
+      ctx.state = static_cast<std::uint8_t>(QpState::kErr);
+      ctx.silent = 1;
+    });
+    rig.bench.run(50);  // what had been made
+    const unsigned before = responses;
+    CHECK(before < 32);
+    if (fails) {
+      rig.faults.push({.qp = 20, .responder = 1, .psn = newest->psn, .wqe_idx = 0, .status = 2});
+      rig.bench.run_until([&] { return rig.faults.idle(); }, 1000, "the failure taken");
+    }
+    rig.read(21, 4000);
+    rig.bench.run_until([&] { return rig.monitors[21].settled(); }, 5000, "the other QP's answers");
+    rig.bench.run(300);
+    CHECK(responses == before);
+  }
+}
+
 TEST_CASE("responder_output: a repeated Read is answered in its turn, and says so to the send path", "[rtl]") {
   Rig rig(seed(15));
   rig.set_up(7, [](rtl::RecvCtx& ctx) { ctx.mtu = 1; });
