@@ -49,8 +49,9 @@ Task<Moved> gather(Nic& nic, std::vector<Segment> segments, std::uint64_t offset
   }
   for (const auto& read : reads) {
     auto data = co_await Pcie::finish(read);
-    if (!data) {
+    if (!data) {  // before what could not be translated, if anything
       moved.status = Status::FatalErr;
+      moved.xlate = Xlate::Ok;
       co_return moved;
     }
     moved.bytes.insert(moved.bytes.end(), data->begin(), data->end());

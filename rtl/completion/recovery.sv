@@ -17,8 +17,9 @@
 ///
 /// Retries without progress are counted; when none is left, fail_* has the command that fails the
 /// WQE (InfiniBand specification 9.9.2.1). An RNR NAK is counted apart; 7 means no limit
-/// (9.7.5.2.8). A NAK that names the PSN to which the QP went back already says nothing new, and
-/// neither does an expiry that is out of date (stands_i, while the context is held).
+/// (9.7.5.2.8), and makes what is to be sent again, but has not been yet, wait as well. A NAK that
+/// names the PSN to which the QP went back already says nothing new, and neither does an expiry
+/// that is out of date (stands_i, while the context is held).
 ///
 /// A refusal does not go back. It belongs to the WQE that holds its PSN, and says that those before
 /// it have been executed, also those that are still to be sent again; but a Read or an atomic among
@@ -129,7 +130,8 @@ module recovery (
   assign psn    = (is_timer || is_fault || (behind[23] && !is_refusal)) ? ctx_q.una_psn :
                                                                           work_q.psn;
   assign ahead  = psn - ctx_q.next_psn;
-  assign open   = ahead[23];
+  // What is to be sent again, but not yet: the peer is not ready for it, and it waits.
+  assign open   = ahead[23] || (is_rnr && ahead == '0 && to_max[23]);
   assign live   = ctx_q.in_use && (ctx_q.state == rnic_pkg::QpStateRts ||
                                    ctx_q.state == rnic_pkg::QpStateSqd);
   assign known  = behind[23] || (!is_rnr && ctx_q.recovering && ctx_q.rec_psn == psn);
@@ -276,7 +278,7 @@ module recovery (
   end
 
   logic unused_bits;
-  assign unused_bits = ^{behind[22:0], ahead[22:0], to_last[22:0], since[14:0], to_sent[14:0],
+  assign unused_bits = ^{behind[22:0], to_last[22:0], since[14:0], to_sent[14:0],
                          from_first[22:0], to_max[22:0]};
 
   `ASSERT(RoomForCommand, !cmd_valid_i || !work_valid_q)

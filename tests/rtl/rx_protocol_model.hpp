@@ -483,11 +483,13 @@ class ProtocolModel {
         count(hw::Counter::kRxAcks);
         plan.action = static_cast<std::uint8_t>(rtl::RxAction::kAck);
         if (distance >= repeated && distance < window) plan.psn = psn24(c.next_psn - 1);
-      } else if ((kind == 1 || kind == 3) && distance < (is_fatal ? window : sent)) {
+      } else if ((kind == 1 || kind == 3) && distance < (is_fatal || kind == 1 ? window : sent)) {
         count(hw::Counter::kRxNaks);
         count(kind == 1 ? hw::QpCounter::kRnrNaksReceived : hw::QpCounter::kNaksReceived);
         plan.action = static_cast<std::uint8_t>(rtl::RxAction::kNakReceived);
         plan.syndrome = d.syndrome;
+        // 9.7.5.2.8: of what is still to be sent again it puts off all.
+        if (kind == 1 && distance >= repeated) plan.psn = c.next_psn;
       } else {
         return stray();
       }

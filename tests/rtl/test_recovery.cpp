@@ -80,7 +80,7 @@ TEST_CASE("recovery: goes back to the packet that is missing, so often as it may
   World w(seed());
   auto& bench = w.bench;
   std::array<unsigned, 4> went_back{}, failed{};
-  unsigned ignored = 0, resumed = 0;
+  unsigned ignored = 0, resumed = 0, put_off = 0;
   for (int round = 0; round < 6000; ++round) {
     const auto qp = static_cast<std::uint8_t>(bench.uniform(0, 255));
     w.contexts.stall_rate = round % 3 ? 0 : 0.5;
@@ -133,7 +133,8 @@ TEST_CASE("recovery: goes back to the packet that is missing, so often as it may
     const auto cause = static_cast<Cause>(bench.uniform(0, 3));
     cmd.qp = qp;
     cmd.cause = static_cast<std::uint8_t>(cause);
-    cmd.psn = psns.empty() || bench.chance(0.1) ? (c.next_psn + 1) & 0xffffff : psns[bench.uniform(0, psns.size() - 1)];
+    cmd.psn = psns.empty() || bench.chance(0.1) ? (c.next_psn + bench.uniform(0, 1)) & 0xffffff
+                                                : psns[bench.uniform(0, psns.size() - 1)];
     cmd.syndrome = static_cast<std::uint8_t>(bench.uniform(0, 255));
     if (bench.chance(0.2)) {
       c.recovering = 1;
@@ -149,7 +150,10 @@ TEST_CASE("recovery: goes back to the packet that is missing, so often as it may
     const bool own = cause == Cause::kTimer || cause == Cause::kFault;  // from the oldest unacknowledged one
     const bool stale = !own && before(cmd.psn, c.una_psn);
     const std::uint32_t target = own ? c.una_psn : cmd.psn;
-    bool act = c.state == static_cast<std::uint8_t>(hw::QpState::kRts) && before(target, c.next_psn) && !stale;
+    // 9.7.5.2.8: what is to be sent again, and has not been yet, waits as well.
+    const bool puts_off = cause == Cause::kRnr && target == c.next_psn && c.next_psn != c.max_psn;
+    bool act =
+        c.state == static_cast<std::uint8_t>(hw::QpState::kRts) && (before(target, c.next_psn) || puts_off) && !stale;
     if ((c.rnr_wait && cause != Cause::kFault) || outdated) act = false;
     if (cause == Cause::kNak && c.recovering && c.rec_psn == target) act = false;
     const bool none_left = cause == Cause::kRnr ? c.rnr_left == 0 : cause != Cause::kFault && c.retry_left == 0;
@@ -191,6 +195,7 @@ TEST_CASE("recovery: goes back to the packet that is missing, so often as it may
         if (cause == Cause::kNak || cause == Cause::kTimer) --want.retry_left;
         ++went_back[static_cast<unsigned>(cause)];
         resumed += packets != 0;
+        put_off += puts_off;
       }
     }
     const bool fail = act && none_left;
@@ -251,6 +256,7 @@ TEST_CASE("recovery: goes back to the packet that is missing, so often as it may
   CHECK((failed[0] > 20 && failed[1] > 20 && failed[2] > 20 && failed[3] == 0));
   CHECK(ignored > 100);
   CHECK(resumed > 100);
+  CHECK(put_off > 20);
 }
 
 // 9.9.2: the request that a NAK names fails, those before it have been executed. 9.7.5.2.3: but a Read or an atomic
