@@ -67,6 +67,9 @@ void CompletionSplitter::forge(DmaCompletion& completion, PcieFault fault) {
   switch (fault) {
     case PcieFault::kWrongByteCount: {
       const auto right = completion.byte_count;
+      // As often as not as if it were the last.
+      if (forger_.chance(0.5))
+        completion.byte_count = static_cast<std::uint16_t>(data.size() - completion.lower_address % 4);
       while (completion.byte_count == right)
         completion.byte_count = static_cast<std::uint16_t>(1 + forger_.below(kMostBytes));
       break;

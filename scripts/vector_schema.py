@@ -68,7 +68,8 @@ HEADER_FIELDS = """opcode solicited ack_req pkey dest_qpn psn payload_length va 
   ipv6 vlan vlan_tci""".split()
 
 HOST = generate_host_interface.host_tables()
-ADMIN_STATUSES = [name for name, _, _ in next(e for e in HOST.enums if e["name"] == "AdminStatus")["values"]]
+ADMIN_STATUSES, QP_COUNTERS = ([name for name, *_ in next(e for e in HOST.enums if e["name"] == wanted)["values"]]
+                               for wanted in ("AdminStatus", "QpCounter"))
 
 NAME = {"type": "string", "minLength": 1}
 BOOLEAN = {"type": "boolean"}
@@ -163,7 +164,7 @@ def setup():
     rc_only = {"properties": {"type": {"const": "RC"}, "fast_register": {"const": False}}}
     return thing({}, {"type": one_of(["RC", "UC", "UD", "QP1", "RAW_PACKET"]), "fast_register": BOOLEAN, "queue_pairs": number(0, 1, 8),
                       "srq": thing({}, {"depth": U32, "sge": U32, "threshold": U32, "domain": one_of(["own", "other"])}), "one_cq": BOOLEAN, "connected": BOOLEAN, "connections": BOOLEAN,
-                      "ipv6": BOOLEAN, "iommu_faults": BOOLEAN, "link_gbps": {"type": "number", "exclusiveMinimum": 0},
+                      "ipv6": BOOLEAN, "iommu_faults": BOOLEAN, "split_completions": BOOLEAN, "link_gbps": {"type": "number", "exclusiveMinimum": 0},
                       "link_delay_ns": {"type": "number", "minimum": 0}, "completion_timeout": one_of(["A1", "A2", "B1", "B2", "C1", "C2"]), **host, "A": ref("host_setup"), "B": ref("host_setup"),
                       "regions": listed(region)},
                  allOf=[{"if": {"required": ["srq"]}, "then": {"properties": {"type": {"enum": ["RC", "UD"]}, "fast_register": {"const": False}}}},
@@ -248,9 +249,8 @@ def steps():
                    "insert": listed(thing({"part": one_of(PARTS), "byte": U64, "bytes": HEX})),
                    **{key: one_of(["right", "wrong"]) for key in ("icrc", "checksum", "fcs")}, "cut": U32, "append": U32, "then_us": U64})],
         "receive_ethernet": ({}, {**qp, "enable": BOOLEAN, "all_groups": BOOLEAN, "promiscuous": BOOLEAN, "qpn_xor": U32, "groups": listed(number(0, 0, 63))}),
-        "counter": [({"name": ref("counter"), "equals": U64}, {}),
-                    ({"name": ref("counter"), "at_least": U64}, {"at_most": U64}),
-                    ({"name": ref("counter"), "at_most": U64}, {})],
+        "counter": [alternative for more in ({"name": ref("counter")}, {"name": ref("qp_counter"), "qp": QP}) for alternative in
+                    (({**more, "equals": U64}, {}), ({**more, "at_least": U64}, {"at_most": U64}), ({**more, "at_most": U64}, {}))],
         "state": ({"is": one_of(STATES)}, qp),
         "bind": ({"context": U64, "window": NAME, "region": NAME, "offset": U64, "length": U64},
                  {**qp, "flags": flags(OP_FLAGS), **null("region", "window"), "unchecked": thing({}, {"key_of": NAME, "defer": BOOLEAN}), **returns},
@@ -372,6 +372,7 @@ def schema():
             "object_number": object_number(), "result": result(), "place": place(False), "sge": place(True),
             "group": {"type": "string", "anyOf": [{"pattern": r"^[0-9]{1,3}(\.[0-9]{1,3}){3}$"}, {"pattern": "^[0-9a-fA-F:.]*:[0-9a-fA-F:.]*$"}]},
             "counter": one_of(name for table in counters for name, _ in table["names"]),
+            "qp_counter": one_of(QP_COUNTERS),
             "packet": {"type": "string", "pattern": packet_pattern()},
             "packets": packet_list,
             "several_packets": packet_list["items"],

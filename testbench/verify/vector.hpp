@@ -79,7 +79,8 @@ struct VectorSetup {
   bool connected = true;
   bool connections = false;  ///< Connected by connectors, in the steps
   bool ipv6 = false;
-  bool iommu_faults = false;  ///< DMA that the IOMMU refuses is part of the vector
+  bool iommu_faults = false;       ///< DMA that the IOMMU refuses is part of the vector
+  bool split_completions = false;  ///< Answers to DMA reads come in pieces
   std::optional<double> link_gbps, link_delay_ns;
   hw::CompletionTimeoutRange completion_timeout = hw::CompletionTimeoutRange::kDefault;
   std::array<VectorHostSetup, 2> hosts;

@@ -90,7 +90,8 @@ bool is_of_our_network(const Vector& vector) {
 
 bool needs_this_nic(const VectorSetup& setup) {
   return setup.is_kernels() || setup.fast_register || setup.connections || setup.iommu_faults ||
-         (setup.srq && setup.srq->other_domain) || setup.completion_timeout != hw::CompletionTimeoutRange::kDefault ||
+         setup.split_completions || (setup.srq && setup.srq->other_domain) ||
+         setup.completion_timeout != hw::CompletionTimeoutRange::kDefault ||
          std::any_of(setup.hosts.begin(), setup.hosts.end(),
                      [](const auto& host) {
                        return host.pinned_quota || host.ring_quota || host.pkey != kDefaultPkey || host.vlan != 0;

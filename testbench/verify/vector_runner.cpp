@@ -49,6 +49,11 @@ VectorOutcome VectorRunner::run(const Vector& vector) {
   auto options = options_;
   if (vector.setup.link_gbps) options.wire.rate_gbps = *vector.setup.link_gbps;
   if (vector.setup.link_delay_ns) options.wire.delay_ns = *vector.setup.link_delay_ns;
+  if (vector.setup.split_completions) {
+    options.host.root_complex.split_probability = 1;
+    for (auto& host : options.each_host)
+      if (host) host->root_complex.split_probability = 1;
+  }
   if (outpaced(vector.setup, options.wire)) options.wire.delay_ns = options.wire.jitter_ns = 0;
   // Who gets no answer of a connection manager asks again and again.
   if (vector.setup.connections) options.hang_ns = kLimitNs;

@@ -84,7 +84,7 @@ std::uint64_t VectorSession::way_ns(std::size_t to) const {
 void VectorSession::read_counters(const std::vector<VectorStep>& steps, std::size_t host) {
   auto& of = sides_[host];
   for (const auto& step : steps) {
-    if (step.kind != StepKind::kCounter || step.host != host) continue;
+    if (step.kind != StepKind::kCounter || step.host != host || step.only_qp) continue;
     if (of.counters.contains(step.offset)) continue;
     of.counters[step.offset] =
         take_or_fail(of.endpoint->kernel().counter(static_cast<hw::Counter>(step.offset)), "counter");
@@ -93,8 +93,10 @@ void VectorSession::read_counters(const std::vector<VectorStep>& steps, std::siz
 
 void VectorSession::counter(const VectorStep& step) {
   auto& side = sides_[step.host];
-  const auto now = take_or_fail(side.endpoint->kernel().counter(static_cast<hw::Counter>(step.offset)), step.text) -
-                   side.counters.at(step.offset);
+  const auto now =
+      step.only_qp ? take_or_fail(pair(step).core().kernel_qp().counters(), step.text).counts.at(step.offset)
+                   : take_or_fail(side.endpoint->kernel().counter(static_cast<hw::Counter>(step.offset)), step.text) -
+                         side.counters.at(step.offset);
   const bool right = step.exact ? now == *step.value : now >= *step.value && now <= step.most.value_or(now);
   if (right) return;
   const std::string expected = step.exact  ? fmt::format("{}", *step.value)

@@ -337,7 +337,7 @@ struct VectorStep {
   bool to_nic = false;                              ///< kCredits: of TLPs that go to the NIC, not to the host
   bool exact = true;  ///< kCounter: `value` times; otherwise at least so often, and at most `most` times
   std::optional<std::uint64_t> most;        ///< kCounter
-  bool only_qp = false;                     ///< kFault: frames to `qp` alone
+  bool only_qp = false;                     ///< kFault: frames to `qp` alone. kCounter: one of `qp`
   bool remote_access = true;                ///< kFastRegister: the region may be registered with remote rights
   std::uint64_t swap_add = 0, compare = 0;  ///< Atomics
   std::optional<std::uint32_t> immediate;

@@ -112,8 +112,20 @@ const Names& counter_names() {
   }();
   return kNames;
 }
-void read_counter(Reader& from, VectorStep& to) {
-  to.offset = static_cast<std::uint64_t>(from.name("name", counter_names()));
+/// Those of a queue pair.
+const Names& qp_counter_names() {
+  static const Names kNames = [] {
+    Names names;
+    for (std::size_t i = 0; i < hw::kQpCounterNames.size(); ++i)
+      names[hw::kQpCounterNames[i]] = static_cast<std::int64_t>(i);
+    return names;
+  }();
+  return kNames;
+}
+void read_counter(Reader& from, const VectorSetup& setup, VectorStep& to) {
+  to.only_qp = from.find("qp") != nullptr;
+  if (to.only_qp) to.qp = read_qp(from, setup, "qp");
+  to.offset = static_cast<std::uint64_t>(from.name("name", to.only_qp ? qp_counter_names() : counter_names()));
   to.name = from.text("name");
   to.exact = from.find("equals") != nullptr;
   const bool at_least = from.find("at_least") != nullptr;
@@ -275,7 +287,7 @@ VectorStep read_vector_step(VectorReader from, const VectorSetup& setup, std::si
     case StepKind::kWait: to.within_ns = from.number<std::uint64_t>("us") * 1000; break;
     case StepKind::kFault: read_fault_step(from, setup, to); break;
     case StepKind::kFrame: read_frame_step(from, setup, to); break;
-    case StepKind::kCounter: read_counter(from, to); break;
+    case StepKind::kCounter: read_counter(from, setup, to); break;
     case StepKind::kState:
       to.value = static_cast<std::uint64_t>(from.name("is", kQpStates));
       to.name = from.text("is");
