@@ -8,7 +8,8 @@ namespace rnic::reference {
 namespace {
 
 constexpr std::uint16_t kIpv4 = 0x0800, kIpv6 = 0x86dd, kVlan = 0x8100, kRocePort = 4791;
-constexpr std::size_t kEthernet = kEthernetHeader, kTag = 4, kUdp = 8, kPorts = 4, kBth = 12, kIcrc = 4, kSmallest = 60;
+constexpr std::size_t kEthernet = kEthernetHeader, kTag = 4, kUdp = 8, kPorts = 4, kBth = 12, kIcrc = 4, kSmallest = 60,
+                      kMostPayload = 4096;
 constexpr std::uint8_t kUdpProtocol = 17;
 
 bool has_reth(std::uint8_t kind) {
@@ -272,6 +273,7 @@ Verdict parse(const Bytes& frame, std::uint64_t mac, Packet& packet) {
   const std::size_t extended = known ? extended_bytes(packet.service(), packet.kind()) : 0;
   const std::size_t payload = bth + kBth + extended;
   if (payload + pad + kIcrc > end || (end - payload) % 4 != 0) return Verdict::Malformed;  // 9.2.6: whole words
+  if (end - payload - pad - kIcrc > kMostPayload) return Verdict::Malformed;               // decisions 73
   const bool acknowledge = packet.service() == QpType::Rc && packet.kind() == op::Acknowledge;
   if (acknowledge && payload + pad + kIcrc != end) return Verdict::Malformed;  // decisions 48
   if (extended != 0) parse_extended(frame, bth + kBth, packet);
