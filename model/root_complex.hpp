@@ -131,7 +131,8 @@ class RootComplex : public sc_core::sc_module, public PcieLink {
   void set_config(const PcieConfig& config);
   /// From now on there are no credits for TLPs of these kinds that go this way, and enough for the others. To the
   /// host: what is half way through the NIC's port ends, and of reads the one that the NIC had offered is still taken,
-  /// unless posted requests are held too. With a `duration` there are enough of all kinds again when it is over.
+  /// unless posted requests are held too. With a `duration` there are enough for all that go this way again when it is
+  /// over.
   void hold(PcieWay way, const CreditKinds& kinds, std::optional<Picoseconds> duration = std::nullopt);
   [[nodiscard]] const RootComplexOptions& options() const { return options_; }
   [[nodiscard]] const RootComplexStatistics& statistics() const { return statistics_; }

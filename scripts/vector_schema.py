@@ -310,7 +310,7 @@ def steps():
     known["spoil_wqe"] = ({"set": listed(thing({"byte": number(9, 0, 511), "value": U8}), 1)}, {**qp, "queue": one_of([*QUEUES, "shared"])})
     known["enable"] = ({}, {"is": BOOLEAN})
     known["configure"] = ({}, {name: BOOLEAN for name in ("bus_master", "completion_timeout_disable", "extended_tags", "msix_enable", "msix_mask")}, {"minProperties": 3})
-    known["credits"] = ({"withheld": listed(one_of(["posted", "non_posted", "completions"]))}, {"to": one_of(["host", "nic"]), "for_us": U64})
+    known["credits"] = ({"withheld": listed(one_of(["posted", "non_posted", "completions"]))}, {"to": one_of(["host", "nic"]), "for_us": number(32, 1)})
     at, enables = {**number(32), "multipleOf": 4}, {"first_be": number(0, 0, 15), "last_be": number(0, 1, 15)}
     pages = {"page": one_of(["registers", "own", "kernel", "other"])}
     payload, seen = ({"type": "string", "pattern": rf"^(( *{byte}){{4}}){{1,64}} *$"} for byte in ("[0-9a-fA-F]{2}", r"([0-9a-fA-F]{2}|\?\?)"))

@@ -16,13 +16,13 @@
 /// the send side by itself. What failed a request of the QP has its CQE and needs no event (told;
 /// InfiniBand specification 11.6.3.2). An error with send_only, and a QP in SQE in the flush
 /// queue, flush the send queue of a QP whose receive side goes on; it stays in SQE. An error of a
-/// QP in RESET is stale, unless the host asks (quiet).
+/// QP in RESET is stale, unless the host asks (quiet). Only a QP that a request of its peer has put
+/// in the error state (responder) still answers what came before (silent).
 ///
 /// Receive WQEs are given up only when the packets of the QP that were in the receive engine have
 /// left it (rx_mark, rx_gone): before that, it may still write to their buffers. Until then the QP
-/// joins the flush queue again and again. A QP on an SRQ then has one WQE at most, of a message
-/// that did not end; the LastWqeReached event follows it, unless the QP is being taken away (its
-/// UAR is gone).
+/// joins the flush queue again and again. A QP on an SRQ has one WQE at most, of a message that did
+/// not end; the LastWqeReached event follows it, unless the QP goes away (its UAR is gone).
 module qp_error (
     input  wire logic                clk_i,
     input  wire logic                rst_ni,

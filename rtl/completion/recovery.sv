@@ -17,15 +17,16 @@
 ///
 /// Retries without progress are counted; when none is left, fail_* has the command that fails the
 /// WQE (InfiniBand specification 9.9.2.1). An RNR NAK is counted apart; 7 means no limit
-/// (9.7.5.2.8), and makes what is to be sent again, but has not been yet, wait as well. A NAK that
-/// names the PSN to which the QP went back already says nothing new, and neither does an expiry
-/// that is out of date (stands_i, while the context is held).
+/// (9.7.5.2.8). A NAK that names the PSN to which the QP went back already says nothing new, and
+/// neither does an expiry that is out of date (stands_i, while the context is held).
 ///
 /// A refusal does not go back. It belongs to the WQE that holds its PSN, and says that those before
 /// it have been executed, also those that are still to be sent again; but a Read or an atomic among
 /// them has no answer yet, and is repeated first: then the refusal says nothing (9.7.5.2.3). Found,
 /// the WQE is failed through fail_*; one that is still to be sent again is marked in the context as
-/// if it had been sent, with a fault, so that nothing of it is.
+/// if it had been sent, with a fault, so that nothing of it is. So it is with an RNR NAK of what is
+/// still to be sent again: found, it makes the queue wait where it is, or fails the WQE when no
+/// retry is left (decisions 75).
 ///
 /// clear: ready when nothing of any QP is under way and the timer of clear_qp_i is stopped.
 module recovery (
@@ -91,6 +92,7 @@ module recovery (
   rnic_pkg::send_ctx_t ctx_q, back, failing;
   logic work_valid_q, take_timer, live, open, known, again, exhausted, rnr_exhausted, go_back;
   logic is_timer, is_rnr, is_fault, is_refusal, wait_over, change_q, gone_q, in_table, here;
+  logic put_off, looks_ahead, waits;
   logic outdated;
   logic blocked, belongs, refused, whole, unsent;
   logic [15:0] idx_q;
@@ -130,8 +132,7 @@ module recovery (
   assign psn    = (is_timer || is_fault || (behind[23] && !is_refusal)) ? ctx_q.una_psn :
                                                                           work_q.psn;
   assign ahead  = psn - ctx_q.next_psn;
-  // What is to be sent again, but not yet: the peer is not ready for it, and it waits.
-  assign open   = ahead[23] || (is_rnr && ahead == '0 && to_max[23]);
+  assign open   = ahead[23];
   assign live   = ctx_q.in_use && (ctx_q.state == rnic_pkg::QpStateRts ||
                                    ctx_q.state == rnic_pkg::QpStateSqd);
   assign known  = behind[23] || (!is_rnr && ctx_q.recovering && ctx_q.rec_psn == psn);
@@ -146,6 +147,10 @@ module recovery (
   assign exhausted     = again && !is_rnr && !is_fault && ctx_q.retry_left == '0;
   assign rnr_exhausted = again && is_rnr && ctx_q.rnr_left == '0;
   assign go_back       = again && !exhausted && !rnr_exhausted;
+
+  // An RNR NAK of what is still to be sent again.
+  assign put_off     = live && is_rnr && !open && to_max[23] && !behind[23] && !ctx_q.rnr_wait;
+  assign looks_ahead = is_refusal || put_off;
 
   // ---- Search: the WQE that holds psn -----------------------------------------------------------
   logic [3:0] log_mtu;
@@ -162,12 +167,13 @@ module recovery (
   assign packets      = psn - first;
   // A refusal may name a WQE that was sent before the queue went back: its entry is still there.
   assign to_sent      = idx_q - ctx_q.sent_idx;
-  assign whole        = is_refusal ? to_sent[15] : in_table;
+  assign whole        = looks_ahead ? to_sent[15] : in_table;
   assign from_first   = psn - slot_first_i;
   assign to_max       = psn - ctx_q.max_psn;
-  assign blocked      = is_refusal && !here && slot_is_read_i;
+  assign blocked      = looks_ahead && !here && slot_is_read_i;
   assign belongs      = whole ? !from_first[23] : !behind[23] && to_max[23];
-  assign refused      = state_q == StCompare && is_refusal && here && belongs;
+  assign refused      = state_q == StCompare && looks_ahead && here && belongs;
+  assign waits        = refused && put_off && ctx_q.rnr_left != '0;
   assign unsent       = !ahead[23];
   // Behind a WQE that has failed nothing is sent any more.
   assign since        = idx_q - ctx_q.fault_idx;
@@ -191,7 +197,7 @@ module recovery (
     unique case (state_q)
       StIdle:    if (acq_valid_o && acq_ready_i) state_d = StWait;
       StWait:    if (ctx_valid_i) state_d = StJudge;
-      StJudge:   state_d = go_back || (is_refusal && live) ? StSearch : StRelease;
+      StJudge:   state_d = go_back || put_off || (is_refusal && live) ? StSearch : StRelease;
       StSearch:  state_d = StCompare;
       StCompare: state_d = here || blocked ? StRelease : StSearch;
       StRelease: if (rel_ready_i) state_d = gone_q ? StFail : StIdle;
@@ -201,7 +207,7 @@ module recovery (
   end
 
   logic found;
-  assign found = state_q == StCompare && here && !is_refusal && !(ctx_q.fault && !since[15]);
+  assign found = state_q == StCompare && here && !looks_ahead && !(ctx_q.fault && !since[15]);
   always_ff @(posedge clk_i) begin
     state_q <= state_d;
     if (ctx_valid_i) begin
@@ -226,7 +232,11 @@ module recovery (
       ctx_q    <= back;
       change_q <= 1'b1;
     end
-    if (refused) begin
+    if (waits) begin
+      ctx_q.rnr_wait <= 1'b1;
+      ctx_q.rnr_left <= ctx_q.rnr_left - 3'(ctx_q.rnr_retry != '1);
+      change_q       <= 1'b1;
+    end else if (refused) begin
       gone_q <= 1'b1;
       if (unsent) begin
         ctx_q    <= failing;
@@ -243,7 +253,7 @@ module recovery (
   assign rel_data_o     = ctx_q;
   assign wake_valid_o   = rel_valid_o && rel_ready_i && change_q;
 
-  assign wait_valid_o = found && is_rnr;
+  assign wait_valid_o = (found && is_rnr) || waits;
   assign stop_valid_o = found && !is_rnr;
   assign wait_qp_o    = work_q.qp;
   rnr_timer u_rnr_timer (
@@ -257,13 +267,11 @@ module recovery (
     fail_data_o.qp      = work_q.qp;
     fail_data_o.command = rnic_pkg::RetireCommandFail;
     fail_data_o.psn     = psn;
-    fail_data_o.status  = is_rnr ? rnic_pkg::CqeStatusRnrRetryExcErr :
-                                   rnic_pkg::CqeStatusRetryExcErr;
-    if (is_rnr) fail_data_o.syndrome = rnic_pkg::AethSyndromeRnrNak | 8'(work_q.syndrome[4:0]);
-    if (!is_rnr && !is_timer) fail_data_o.syndrome = rnic_pkg::AethSyndromeNakPsn;
-    if (is_refusal) begin
-      fail_data_o.status   = work_q.status;
-      fail_data_o.syndrome = work_q.syndrome;
+    fail_data_o.status  = rnic_pkg::CqeStatusRetryExcErr;
+    if (!is_timer) fail_data_o.syndrome = rnic_pkg::AethSyndromeNakPsn;
+    if (is_refusal || is_rnr) begin
+      fail_data_o.status   = failing.fault_status;
+      fail_data_o.syndrome = failing.fault_syndrome;
     end
   end
 
@@ -272,13 +280,13 @@ module recovery (
     if (found) begin
       event_o[rnic_pkg::CounterSequenceRetries] = !is_timer && !is_rnr;
       event_o[rnic_pkg::CounterAckTimeouts]     = is_timer;
-      event_o[rnic_pkg::CounterRnrRetries]      = is_rnr;
     end
+    event_o[rnic_pkg::CounterRnrRetries] = wait_valid_o;
     event_o[rnic_pkg::CounterRetriesExhausted] = fail_valid_o && fail_ready_i && !is_refusal;
   end
 
   logic unused_bits;
-  assign unused_bits = ^{behind[22:0], to_last[22:0], since[14:0], to_sent[14:0],
+  assign unused_bits = ^{behind[22:0], ahead[22:0], to_last[22:0], since[14:0], to_sent[14:0],
                          from_first[22:0], to_max[22:0]};
 
   `ASSERT(RoomForCommand, !cmd_valid_i || !work_valid_q)

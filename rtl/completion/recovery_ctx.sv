@@ -63,8 +63,9 @@ module recovery_ctx (
     failing_o.msg_active     = !whole_i;
     failing_o.fault          = 1'b1;
     failing_o.fault_idx      = index_i;
-    failing_o.fault_status   = work_i.status;
+    failing_o.fault_status   = is_rnr ? rnic_pkg::CqeStatusRnrRetryExcErr : work_i.status;
     failing_o.fault_syndrome = work_i.syndrome;
+    if (is_rnr) failing_o.fault_syndrome[7:5] = rnic_pkg::AethSyndromeRnrNak[7:5];
   end
 
   logic unused_bits;

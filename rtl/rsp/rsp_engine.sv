@@ -5,7 +5,7 @@
 ///
 /// A turn reads the queue word of its QP and how far it has come (this block's own memory), and
 /// acquires the receive context. A failed packet (tx_fault) takes a turn of its own: the Reads left
-/// are dropped and its NAK leaves.
+/// are dropped and its NAK leaves, unless the QP is silent or has sent its last.
 ///
 /// An atomic takes two turns of its QP: one hands it to rsp_atomic, which wakes the QP when it is
 /// done (atomic_done_*), and one sends the answer. `sent` is 1 between the two.
@@ -90,7 +90,7 @@ module rsp_engine (
   // StRead     words are here; the slot of the oldest Read is being read
   // StContext  waiting for the context
   // StSend     the packet leaves; giving the context back
-  typedef enum logic [2:0] {
+  typedef enum logic [1:0] {
     StIdle,
     StRead,
     StContext,

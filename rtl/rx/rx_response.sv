@@ -7,8 +7,8 @@
 /// is sent and not acknowledged. A packet that has its PSN and has not left (reach_i) is not sent:
 /// who answers it answers something else. While packets are sent again, an ACK of one that is still
 /// to be sent again counts for those that have been: what it says of them is true. A NAK that ends
-/// a request may name one that is still to be sent again, too; an RNR NAK of such a one puts off
-/// all that is to be sent again (9.7.5.2.8). A Read response must be the next one
+/// a request may name one that is still to be sent again, too, and so may an RNR NAK, which puts
+/// that off (9.7.5.2.8). A Read response must be the next one
 /// of the oldest Read whose data is awaited; at that PSN a wrong opcode or length, or an AETH that
 /// is no ACK, fails the QP. It acknowledges itself and all before it (9.7.5.1.3). An atomic ACK is
 /// the Read response of an atomic, with its AtomicAckETH for data. What is an ACK or a NAK has no
@@ -96,14 +96,13 @@ module rx_response (
   );
 
   logic acks_q, naks_q, on_time_q, late_q, legal_q, at_start_q, resent_q;
-  logic [23:0] ack_psn_q, nak_psn_q, expected_q;
+  logic [23:0] ack_psn_q, expected_q;
   logic [63:0] wqe_addr_q;
 
   always_ff @(posedge clk_i) begin
     acks_q     <= is_positive && (distance + 24'd1) <= reach;
     naks_q     <= (desc_i.syndrome[7:5] == KindRnr || desc_i.syndrome[7:5] == KindNak) &&
         is_psn_open && (fatal || is_rnr || distance < repeated);
-    nak_psn_q  <= (is_rnr && distance >= repeated) ? ctx_i.next_psn : desc_i.psn;
     on_time_q  <= !is_ack && awaited && beyond == 24'd0 && is_psn_open;
     late_q     <= awaited && is_psn_open && !beyond[23] &&
         (beyond != 24'd0 || (is_ack && !is_rnr)) && !(fatal && beyond <= later);
@@ -172,10 +171,7 @@ module rx_response (
       plan_o.action = resent_q ? rnic_pkg::RxActionAck : rnic_pkg::RxActionGap;
       plan_o.psn    = resent_q ? expected_q - 24'd1 : expected_q;
     end
-    if (nak_o) begin
-      plan_o.action = rnic_pkg::RxActionNakReceived;
-      plan_o.psn    = nak_psn_q;
-    end
+    if (nak_o) plan_o.action = rnic_pkg::RxActionNakReceived;
     if (bad) plan_o.action = rnic_pkg::RxActionBadResponse;
     if (read_response_o) begin
       plan_o.action = ends ? rnic_pkg::RxActionReadDone : rnic_pkg::RxActionReadData;

@@ -199,6 +199,8 @@ void VectorSession::restart_device(const VectorStep& step) {
   kernel.fail(*kernel.life());
   if (const auto done = kernel.recover(); !done)
     throw VectorFailure(fmt::format("{}: the driver cannot start the device: {}", step.text, describe(done.error())));
+  for (auto& [name, count] : side(step).counters) count = 0;
+  side(step).disabled = false;
 }
 
 }  // namespace rnic::testbench

@@ -150,7 +150,9 @@ void read_credits_step(VectorReader& from, VectorStep& to) {
   to.to_nic = from.name("to", {{"host", 0}, {"nic", 1}}, 0) == 1;
   for (const auto& kind : from.list(from.need("withheld"), "withheld"))
     to.withheld.push_back(static_cast<std::uint8_t>(from.to_name(kind, "withheld", kKinds)));
-  if (from.find("for_us")) to.within_ns = from.number<std::uint64_t>("for_us") * 1000;
+  if (!from.find("for_us")) return;
+  to.within_ns = from.number<std::uint64_t>("for_us") * 1000;
+  if (to.within_ns == 0) from.fail("\"for_us\" is at least 1");
 }
 
 void read_tlp_step(VectorReader& from, VectorStep& to) {

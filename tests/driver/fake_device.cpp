@@ -89,13 +89,10 @@ void FakeDevice::write64(std::uint64_t offset, std::uint64_t value) {
     return;
   }
   registers[offset] = value;
-  const std::uint64_t admin = hw::reg::kAdminDoorbell;
   if (offset == hw::reg::kAdminConfig) admin_consumer_ = admin_producer_ = 0;
-  if (offset == admin) {
-    admin_producer_ = hw::RegAdminDoorbell::from_word(value).producer_index;
-    const bool enabled = hw::RegDeviceControl::from_word(registers[hw::reg::kDeviceControl]).enable != 0;
-    if (!admin_hangs && enabled) run_admin(admin_producer_);
-  }
+  if (offset == hw::reg::kAdminDoorbell) admin_producer_ = hw::RegAdminDoorbell::from_word(value).producer_index;
+  const bool enabled = hw::RegDeviceControl::from_word(registers[hw::reg::kDeviceControl]).enable != 0;
+  if (!admin_hangs && enabled && admin_consumer_ != admin_producer_) run_admin(admin_producer_);
 }
 
 void FakeDevice::write_burst64(std::uint64_t offset, std::span<const std::uint8_t, 64> data) {

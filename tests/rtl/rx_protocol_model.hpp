@@ -488,8 +488,6 @@ class ProtocolModel {
         count(kind == 1 ? hw::QpCounter::kRnrNaksReceived : hw::QpCounter::kNaksReceived);
         plan.action = static_cast<std::uint8_t>(rtl::RxAction::kNakReceived);
         plan.syndrome = d.syndrome;
-        // 9.7.5.2.8: of what is still to be sent again it puts off all.
-        if (kind == 1 && distance >= repeated) plan.psn = c.next_psn;
       } else {
         return stray();
       }

@@ -80,7 +80,7 @@ TEST_CASE("recovery: goes back to the packet that is missing, so often as it may
   World w(seed());
   auto& bench = w.bench;
   std::array<unsigned, 4> went_back{}, failed{};
-  unsigned ignored = 0, resumed = 0, put_off = 0;
+  unsigned ignored = 0, resumed = 0;
   for (int round = 0; round < 6000; ++round) {
     const auto qp = static_cast<std::uint8_t>(bench.uniform(0, 255));
     w.contexts.stall_rate = round % 3 ? 0 : 0.5;
@@ -133,7 +133,7 @@ TEST_CASE("recovery: goes back to the packet that is missing, so often as it may
     const auto cause = static_cast<Cause>(bench.uniform(0, 3));
     cmd.qp = qp;
     cmd.cause = static_cast<std::uint8_t>(cause);
-    cmd.psn = psns.empty() || bench.chance(0.1) ? (c.next_psn + bench.uniform(0, 1)) & 0xffffff
+    cmd.psn = psns.empty() || bench.chance(0.1) ? (c.max_psn + bench.uniform(0, 1)) & 0xffffff
                                                 : psns[bench.uniform(0, psns.size() - 1)];
     cmd.syndrome = static_cast<std::uint8_t>(bench.uniform(0, 255));
     if (bench.chance(0.2)) {
@@ -150,10 +150,7 @@ TEST_CASE("recovery: goes back to the packet that is missing, so often as it may
     const bool own = cause == Cause::kTimer || cause == Cause::kFault;  // from the oldest unacknowledged one
     const bool stale = !own && before(cmd.psn, c.una_psn);
     const std::uint32_t target = own ? c.una_psn : cmd.psn;
-    // 9.7.5.2.8: what is to be sent again, and has not been yet, waits as well.
-    const bool puts_off = cause == Cause::kRnr && target == c.next_psn && c.next_psn != c.max_psn;
-    bool act =
-        c.state == static_cast<std::uint8_t>(hw::QpState::kRts) && (before(target, c.next_psn) || puts_off) && !stale;
+    bool act = c.state == static_cast<std::uint8_t>(hw::QpState::kRts) && before(target, c.next_psn) && !stale;
     if ((c.rnr_wait && cause != Cause::kFault) || outdated) act = false;
     if (cause == Cause::kNak && c.recovering && c.rec_psn == target) act = false;
     const bool none_left = cause == Cause::kRnr ? c.rnr_left == 0 : cause != Cause::kFault && c.retry_left == 0;
@@ -195,7 +192,6 @@ TEST_CASE("recovery: goes back to the packet that is missing, so often as it may
         if (cause == Cause::kNak || cause == Cause::kTimer) --want.retry_left;
         ++went_back[static_cast<unsigned>(cause)];
         resumed += packets != 0;
-        put_off += puts_off;
       }
     }
     const bool fail = act && none_left;
@@ -256,15 +252,15 @@ TEST_CASE("recovery: goes back to the packet that is missing, so often as it may
   CHECK((failed[0] > 20 && failed[1] > 20 && failed[2] > 20 && failed[3] == 0));
   CHECK(ignored > 100);
   CHECK(resumed > 100);
-  CHECK(put_off > 20);
 }
 
 // 9.9.2: the request that a NAK names fails, those before it have been executed. 9.7.5.2.3: but a Read or an atomic
 // before it that has no answer is repeated first.
+// 9.7.5.2.8, decisions 75: an RNR NAK of what is still to be sent again makes it wait, or fails it.
 TEST_CASE("recovery: a refusal finds its request, sent or still to be sent again", "[rtl]") {
   World w(seed(3));
   auto& bench = w.bench;
-  unsigned sent = 0, unsent = 0, inside = 0, behind_a_read = 0, not_ours = 0;
+  unsigned sent = 0, unsent = 0, inside = 0, behind_a_read = 0, not_ours = 0, put_off = 0, rnr_failed = 0;
   for (int round = 0; round < 4000; ++round) {
     const auto qp = static_cast<std::uint8_t>(bench.uniform(0, 255));
     w.contexts.stall_rate = round % 3 ? 0 : 0.5;
@@ -316,6 +312,8 @@ TEST_CASE("recovery: a refusal finds its request, sent or still to be sent again
     c.recovering = bench.chance(0.5);
     c.rec_psn = c.next_psn;
     c.retry_left = static_cast<std::uint8_t>(bench.uniform(0, 1));
+    c.rnr_retry = static_cast<std::uint8_t>(bench.chance(0.3) ? 7 : 5);
+    c.rnr_left = static_cast<std::uint8_t>(c.rnr_retry == 7 ? 7 : bench.uniform(0, 2));
     w.contexts.contexts[qp] = c;
 
     rtl::RecoverCmd cmd;
@@ -326,18 +324,32 @@ TEST_CASE("recovery: a refusal finds its request, sent or still to be sent again
     cmd.psn = never_sent ? (c.max_psn + bench.uniform(0, 3)) & 0xffffff : psns[named];
     if (bench.chance(0.05)) cmd.psn = (psns[0] - 1) & 0xffffff;
     const bool old = ((cmd.psn - psns[0]) & 0x800000) != 0;
+    const bool rnr = named >= next && !old && bench.chance(0.4);
     cmd.syndrome = static_cast<std::uint8_t>(bench.uniform(0x61, 0x7f));
     cmd.status = static_cast<std::uint8_t>(bench.uniform(7, 11));
+    auto status = cmd.status;
+    if (rnr) {
+      cmd.cause = static_cast<std::uint8_t>(Cause::kRnr);
+      cmd.syndrome = static_cast<std::uint8_t>(bench.uniform(0x20, 0x3f));
+      status = static_cast<std::uint8_t>(hw::CqeStatus::kRnrRetryExcErr);
+    }
 
     bool finds = c.state == static_cast<std::uint8_t>(hw::QpState::kRts) && !never_sent && !old;
     not_ours += !finds;
+    if (rnr && c.rnr_wait) finds = false;
     for (std::size_t n = 0; finds && n < out[named].wqe; ++n) {
       if (w.wqes[n].read) finds = false, ++behind_a_read;
     }
     // Acknowledged already, and of a WQE that was not sent whole: nobody can refuse it any more.
     if (finds && out[named].wqe == whole && named < una) finds = false;
     rtl::SendCtx want = c;
-    if (finds && named >= next) {
+    const bool waits = finds && rnr && c.rnr_left != 0;
+    if (waits) {
+      want.rnr_wait = 1;
+      want.rnr_left = static_cast<std::uint8_t>(c.rnr_left - (c.rnr_retry != 7));
+      finds = false;
+      ++put_off;
+    } else if (finds && named >= next) {
       const auto wqe = out[named].wqe;
       const bool all = wqe < whole;
       want.una_psn = cmd.psn;
@@ -346,8 +358,9 @@ TEST_CASE("recovery: a refusal finds its request, sent or still to be sent again
       want.msg_active = !all;
       want.fault = 1;
       want.fault_idx = static_cast<std::uint16_t>(c.retire_idx + wqe);
-      want.fault_status = cmd.status;
+      want.fault_status = status;
       want.fault_syndrome = cmd.syndrome;
+      rnr_failed += rnr;
       ++unsent;
       inside += !all;
     } else {
@@ -355,17 +368,19 @@ TEST_CASE("recovery: a refusal finds its request, sent or still to be sent again
     }
 
     w.wakes = 0;
+    w.wait_units = 0;
     w.fails.items.clear();
     w.dut().cmd_valid_i = 1;
     put(w.dut().cmd_data_i, cmd);
     w.tick();
     w.until_done();
     INFO("round " << round);
+    CHECK((w.wait_units != 0) == waits);
     REQUIRE((w.contexts.contexts[qp] == want));
     REQUIRE(w.fails.items.size() == (finds ? 1u : 0u));
     if (finds) {
       const auto& f = w.fails.items[0];
-      CHECK((f.qp == qp && f.psn == cmd.psn && f.status == cmd.status && f.syndrome == cmd.syndrome));
+      CHECK((f.qp == qp && f.psn == cmd.psn && f.status == status && f.syndrome == cmd.syndrome));
       CHECK(f.command == static_cast<std::uint8_t>(rtl::RetireCommand::kFail));
     }
   }
@@ -374,4 +389,6 @@ TEST_CASE("recovery: a refusal finds its request, sent or still to be sent again
   CHECK(inside > 50);
   CHECK(behind_a_read > 100);
   CHECK(not_ours > 100);
+  CHECK(put_off > 100);
+  CHECK(rnr_failed > 20);
 }
