@@ -8,11 +8,11 @@
 /// who answers it answers something else. While packets are sent again, an ACK of one that is still
 /// to be sent again counts for those that have been: what it says of them is true. A NAK that ends
 /// a request may name one that is still to be sent again, too, and so may an RNR NAK, which puts
-/// that off (9.7.5.2.8). A Read response must be the next one
-/// of the oldest Read whose data is awaited; at that PSN a wrong opcode or length, or an AETH that
-/// is no ACK, fails the QP. It acknowledges itself and all before it (9.7.5.1.3). An atomic ACK is
-/// the Read response of an atomic, with its AtomicAckETH for data. What is an ACK or a NAK has no
-/// payload: one that had some has not come this far (decisions 48).
+/// that off (9.7.5.2.8). A Read response must be the next one of the oldest Read whose data is
+/// awaited; at that PSN a wrong opcode or length, or an AETH that is no ACK, fails the QP. It
+/// acknowledges itself and all before it (9.7.5.1.3). An atomic ACK is the Read response of an
+/// atomic, with its AtomicAckETH for data. What is an ACK or a NAK has no payload: one that had
+/// some has not come this far (decisions 48).
 ///
 /// Responses come in the order of their PSNs. An ACK, a NAK or a Read response of a later PSN than
 /// that of the awaited response therefore says that the latter is lost: an implied NAK (9.7.5.2.3),

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "driver/nd2/ndspi.h"
 #include "testbench/verify/vector_reader.hpp"
@@ -11,6 +12,13 @@ namespace rnic::testbench {
 template <typename E>
 constexpr std::int64_t number_of(E value) {
   return static_cast<std::int64_t>(value);
+}
+/// Numbers of what stands in a list, by the name that `name` gives each.
+template <typename List, typename Name = std::identity>
+VectorReader::Names numbered(const List& list, Name name = {}) {
+  VectorReader::Names names;
+  for (std::size_t i = 0; i < list.size(); ++i) names[name(list[i])] = static_cast<std::int64_t>(i);
+  return names;
 }
 inline const VectorReader::Names kRequestKinds = {{"Send", number_of(umd::RequestKind::kSend)},
                                                   {"Write", number_of(umd::RequestKind::kWrite)},

@@ -102,30 +102,11 @@ const Names kAttributes = {{"ack_timeout", 31},     {"retry_count", 7},     {"rn
                            {"pkey", 0xffff},        {"qkey", 0xffffffff},   {"send_psn", 0xffffff},
                            {"remote_read", 1},      {"remote_write", 1},    {"remote_atomic", 1}};
 
-/// Counters of the host interface.
-const Names& counter_names() {
-  static const Names kNames = [] {
-    Names names;
-    for (std::size_t i = 0; i < hw::kCounterNames.size(); ++i)
-      names[hw::kCounterNames[i]] = static_cast<std::int64_t>(i);
-    return names;
-  }();
-  return kNames;
-}
-/// Those of a queue pair.
-const Names& qp_counter_names() {
-  static const Names kNames = [] {
-    Names names;
-    for (std::size_t i = 0; i < hw::kQpCounterNames.size(); ++i)
-      names[hw::kQpCounterNames[i]] = static_cast<std::int64_t>(i);
-    return names;
-  }();
-  return kNames;
-}
 void read_counter(Reader& from, const VectorSetup& setup, VectorStep& to) {
   to.only_qp = from.find("qp") != nullptr;
   if (to.only_qp) to.qp = read_qp(from, setup, "qp");
-  to.offset = static_cast<std::uint64_t>(from.name("name", to.only_qp ? qp_counter_names() : counter_names()));
+  static const Names kOfHost = numbered(hw::kCounterNames), kOfQp = numbered(hw::kQpCounterNames);
+  to.offset = static_cast<std::uint64_t>(from.name("name", to.only_qp ? kOfQp : kOfHost));
   to.name = from.text("name");
   to.exact = from.find("equals") != nullptr;
   const bool at_least = from.find("at_least") != nullptr;

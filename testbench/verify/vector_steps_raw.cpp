@@ -25,13 +25,6 @@ const Names kFree = {{"queue_pair", number_of(Free::kQueuePair)},
                      {"shared_queue", number_of(Free::kSharedQueue)},
                      {"event_queue", number_of(Free::kEventQueue)},
                      {"key", number_of(Free::kKey)}};
-/// Numbers of names that stand in a list.
-template <typename List, typename Name>
-Names numbered(const List& list, Name name) {
-  Names names;
-  for (std::size_t i = 0; i < list.size(); ++i) names[name(list[i])] = static_cast<std::int64_t>(i);
-  return names;
-}
 
 /// The longest slot of a ring (limits of the host interface).
 constexpr std::uint32_t kMaxWqeBytes = 512;
@@ -85,7 +78,7 @@ void read_page(VectorReader& from, VectorUarWrite& to) {
 
 void read_admin_step(VectorReader& from, const VectorSetup& setup, VectorStep& to) {
   static const Names kOpcodes = numbered(hw::kAdminBodies, [](const hw::AdminBody& body) { return body.name; });
-  static const Names kStatuses = numbered(hw::kAdminStatusNames, [](std::string_view name) { return name; });
+  static const Names kStatuses = numbered(hw::kAdminStatusNames);
   auto& command = to.command;
   command.body = static_cast<std::size_t>(from.name("opcode", kOpcodes));
   command.number = read_number(from, setup, "number", 32);
