@@ -94,8 +94,7 @@ Task<Done> Responder::answer_read(QpPtr qp) {
   };
   if (!in_front()) co_return Done{};
   if (moved.status != Status::Success) {
-    const bool again = qp->answers.front().again;
-    if (again || qp->state == QpState::Err) {
+    if (qp->answers.front().again) {
       finish();
       co_return Done{};
     }

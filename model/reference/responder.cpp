@@ -316,9 +316,10 @@ void Responder::repeat(Qp& qp, const Packet& packet) {
 }
 
 /// A refusal ends the queue pair (9.9.3, classes B, C, and F for what is ours). What is in front of it is still
-/// answered.
+/// answered, and may be refused in its turn: that is told to the peer alone (decisions 76).
 void Responder::refuse(Qp& qp, std::uint8_t syndrome, Status cause) {
   qp.answers.push_back({Answer::Kind::Nak, qp.rq_psn, qp.msn, syndrome});
+  if (qp.state == QpState::Err) return qp.answer_signal.raise();
   const Event event = cause == Status::RemAccessErr   ? Event::QpAccessError
                       : cause == Status::RemInvReqErr ? Event::QpRequestError
                                                       : Event::QpFatal;

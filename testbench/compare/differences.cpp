@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <set>
 #include <sstream>
 #include <string_view>
@@ -66,14 +67,26 @@ std::string entry_sort(const json& one, const json& other) {
 }
 
 /// Where two lists differ: the first entry of each, and its number.
-Described list_difference(const json& first, const json& second) {
+template <typename Same = std::equal_to<>>
+std::optional<Described> find_in_lists(const json& first, const json& second, const Same& same = {}) {
   const std::size_t a = first.is_array() ? first.size() : 0, b = second.is_array() ? second.size() : 0;
   for (std::size_t i = 0; i < std::max(a, b); ++i) {
     const json one = i < a ? first[i] : json(), other = i < b ? second[i] : json();
-    if (one != other)
-      return {fmt::format("number {}: {} and {}", i + 1, shown(one), shown(other)), entry_sort(one, other)};
+    if (!same(one, other))
+      return Described{fmt::format("number {}: {} and {}", i + 1, shown(one), shown(other)), entry_sort(one, other)};
   }
-  return {"nothing", "nothing"};
+  return std::nullopt;
+}
+
+Described list_difference(const json& first, const json& second) {
+  return find_in_lists(first, second).value_or(Described{"nothing", "nothing"});
+}
+
+/// Two failures (failure_entry) are one. How a run ended is told with times and counts, which are free.
+bool same_failure(const json& one, const json& other) {
+  if (one.is_null() || other.is_null()) return false;
+  return one.at("sort").get_ref<const std::string&>().starts_with(kRunEnded) ? one.at("sort") == other.at("sort")
+                                                                             : one == other;
 }
 
 /// Of two values, or lists of them.
@@ -128,15 +141,15 @@ class Comparison {
       : program_(program), first_(first), second_(second) {}
 
   std::optional<Difference> run() {
-    for (const std::string key : {"failures", "stopped"}) {
-      if (member(first_, key) == member(second_, key)) continue;
-      const auto [text, sort] = value_difference(member(first_, key), member(second_, key));
-      return Difference{"failures", 0, key, sort.empty() ? key : sort, text};
-    }
+    if (const auto found = find_in_lists(member(first_, "failures"), member(second_, "failures"), same_failure))
+      return Difference{"failures", 0, "failures", found->sort, found->text};
+    if (const json& one = member(first_, "stopped"), &other = member(second_, "stopped"); one != other)
+      return Difference{"failures", 0, "stopped", "stopped", value_difference(one, other).text};
     const json &a = first_.at("batches"), &b = second_.at("batches");
     for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
       // Freedom::kSharedReceives: the next messages find other Receives, and other memory under them.
-      apart_ = program_.setup.contains("srq") && flushed_receives(a[i]) != flushed_receives(b[i]);
+      races_ = refusal_races(a[i], b[i]);
+      apart_ = !races_.empty() || (program_.setup.contains("srq") && flushed_receives(a[i]) != flushed_receives(b[i]));
       if (auto found = batch(i, a[i], b[i])) return found;
       if (apart_) return std::nullopt;
     }
@@ -160,12 +173,39 @@ class Comparison {
     return packets(number, a, b, reliable);
   }
 
+  /// Lists of requests that are alike up to one whose end hangs on whether its responder was in the error state
+  /// already: Freedom::kLostAnswer, Freedom::kWindowEnds. "A initiator 1".
+  [[nodiscard]] std::set<std::string> refusal_races(const json& a, const json& b) const {
+    const bool windows = std::any_of(program_.steps.begin(), program_.steps.end(),
+                                     [](const ProgramStep& step) { return step.step.at("do") == "bind"; });
+    const auto hangs = [&](const json& entry) {
+      const bool lost = entry.at("status") == "RetryExcErr", cut = entry.at("status") == "RemAccessErr";
+      return (lost && program_.faults) || (cut && windows && entry.at("type") == "Read");
+    };
+    std::set<std::string> names;
+    for (const auto& [name, mine] : a.at("completions").items()) {
+      const json& theirs = member(b.at("completions"), name);
+      if (name.find("initiator") == std::string::npos || !theirs.is_array()) continue;
+      const std::string peer = (name.front() == 'A' ? "B" : "A") + name.substr(name.rfind(' '));
+      if (member(a.at("states"), peer) != "ERR" || member(b.at("states"), peer) != "ERR") continue;
+      const auto [one, other] = std::mismatch(mine.begin(), mine.end(), theirs.begin(), theirs.end());
+      if (one != mine.end() && other != theirs.end() && (hangs(*one) || hangs(*other))) names.insert(name);
+    }
+    return names;
+  }
+
   /// What of it no freedom concerns.
   [[nodiscard]] json comparable(const std::string& kind, const json& value) const {
     json to = json::object();
     if (kind == "psns") {  // Freedom::kBehindError
       for (const auto& [name, psns] : value.items()) {
         if (!all_failing_.contains(name.substr(2))) to[name] = psns;
+      }
+      return to;
+    }
+    if (kind == "completions" && !races_.empty()) {
+      for (const auto& [name, list] : value.items()) {
+        if (!races_.contains(name)) to[name] = list;
       }
       return to;
     }
@@ -333,7 +373,8 @@ class Comparison {
   const json& second_;
   std::set<std::string> all_failing_;
   bool rnr_ = false;
-  bool apart_ = false;  ///< In this batch other Receives of a shared queue were flushed
+  std::set<std::string> races_;  ///< Of this batch: refusal_races
+  bool apart_ = false;           ///< In this batch a freedom has made them so different that nothing behind it compares
 };
 
 }  // namespace

@@ -16,6 +16,8 @@ enum class Freedom : std::uint8_t {
   kBehindError,
   kFailedMemory,
   kSharedReceives,
+  kLostAnswer,
+  kWindowEnds,
   kReadMsn,
   kRingReads,
   kRefusedPsn,
@@ -33,7 +35,7 @@ struct FreedomEntry {
   std::string_view clause;   ///< What leaves it open
 };
 
-inline constexpr std::array<FreedomEntry, 15> kFreedoms = {{
+inline constexpr std::array<FreedomEntry, 17> kFreedoms = {{
     {Freedom::kTimes, "when anything happens", "that it has happened before all is at rest",
      "no clause sets times but those of time-outs"},
     {Freedom::kCompletionOrder, "the order of completions and events of different queue pairs, queues, objects",
@@ -52,6 +54,15 @@ inline constexpr std::array<FreedomEntry, 15> kFreedoms = {{
      "that none of them is a success, and the event behind the last; where they differ, completions, events "
      "and states to the end of that batch, but for which Receives messages find",
      "IB 10.2.9.3, 11.6.3.4"},
+    {Freedom::kLostAnswer,
+     "whether a request whose answer the wire has lost is answered again, when one behind it is refused meanwhile",
+     "the requests in front of it, and that both responders end in the error state; where they differ, what other "
+     "queue pairs do to the end of that batch",
+     "IB 9.9.3, 10.3.1.7: in the error state no request is answered"},
+    {Freedom::kWindowEnds,
+     "whether a Read through a window is answered whose queue pair refuses a request behind it before its data have "
+     "been read",
+     "as of the one above", "decisions 18, 56, 76"},
     {Freedom::kReadMsn, "whether the MSN of the NAK of a Read counts that Read, and what is behind it",
      "the NAK, and the MSN of each other", "IB 9.7.7.1: a Read may count when it has been validated"},
     {Freedom::kRingReads,

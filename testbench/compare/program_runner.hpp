@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 
 #include "testbench/compare/program.hpp"
 #include "testbench/world.hpp"
@@ -44,6 +45,9 @@ class ProgramRunner {
 };
 
 /// A failure of an outcome. `sort`: what has failed, without numbers; `text`: in words.
+/// The sort of a failure that ends a run begins so; what of its text does not change with times and counts follows.
+inline constexpr std::string_view kRunEnded = "the run ended: ";
+
 [[nodiscard]] inline nlohmann::json failure_entry(const std::string& sort, const std::string& text) {
   return {{"sort", sort}, {"text", text}};
 }

@@ -225,7 +225,7 @@ void VectorSession::push_wqe(const VectorStep& step) {
     } else {
       world_.host(step.host).root_complex().post({.kind = model::TlpKind::kMemoryWrite,
                                                   .address = at,
-                                                  .length_dw = piece.bytes / 4,
+                                                  .length_dw = static_cast<std::uint16_t>(piece.bytes / 4),
                                                   .first_be = 0xf,
                                                   .last_be = 0xf,
                                                   .data = {bytes.begin(), bytes.begin() + piece.bytes}});

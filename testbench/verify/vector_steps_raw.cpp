@@ -78,11 +78,11 @@ void read_page(VectorReader& from, VectorUarWrite& to) {
 
 void read_admin_step(VectorReader& from, const VectorSetup& setup, VectorStep& to) {
   static const Names kOpcodes = numbered(hw::kAdminBodies, [](const hw::AdminBody& body) { return body.name; });
-  static const Names kStatuses = numbered(hw::kAdminStatusNames);
+  static const Names kAdminStatuses = numbered(hw::kAdminStatusNames);
   auto& command = to.command;
   command.body = static_cast<std::size_t>(from.name("opcode", kOpcodes));
   command.number = read_number(from, setup, "number", 32);
-  command.status = static_cast<hw::AdminStatus>(from.name("status", kStatuses));
+  command.status = static_cast<hw::AdminStatus>(from.name("status", kAdminStatuses));
   read_fields(from, setup, hw::kAdminBodies[command.body].fields, command.fields);
 }
 

@@ -140,7 +140,8 @@ void Requester::check_same(const Packet& packet, const Sent& before) {
 /// or when it leaves, if late responses have come since.
 bool Requester::may_go_back(std::uint32_t psn, const Sent& target, Moment now) {
   // What is in front of `psn` was acknowledged, so it went on from there; `psn` itself perhaps since it has begun.
-  const bool begun_before = answered_ && now.at <= answered_->at + kGrace && !not_behind(psn, oldest());
+  const bool begun_before =
+      !answers_.empty() && now.at <= answers_.back().came.at + kGrace && !not_behind(psn, oldest());
   for (auto it = reasons_.begin(); it != reasons_.end(); ++it) {
     const bool here = psn == it->psn || (ahead(it->psn, target.psn) < target.span && not_behind(it->psn, psn)) ||
                       ((psn == oldest() || psn == missing() || begun_before) && !not_behind(it->psn, psn));
@@ -150,8 +151,8 @@ bool Requester::may_go_back(std::uint32_t psn, const Sent& target, Moment now) {
   }
   // An answer at it or behind came just now: one in front may be missing. What has not come here the NIC has not.
   const std::uint32_t missing = (target.psn + target.got) & kMask24;
-  if (target.awaits_data() && answered_ && may_move(*answered_, now) && not_behind(answer_, psn) &&
-      not_behind(missing, psn))
+  const auto asks = [&](const Answer& answer) { return may_move(answer.came, now) && not_behind(answer.psn, psn); };
+  if (target.awaits_data() && not_behind(missing, psn) && std::any_of(answers_.begin(), answers_.end(), asks))
     return true;
   if (attributes_.ack_timeout == 0) return false;
   const Picoseconds timeout = nearly(Picoseconds{4'096'000} << attributes_.ack_timeout);
@@ -181,8 +182,9 @@ bool Requester::acknowledge_before(std::uint32_t psn, Picoseconds now) {
 
 void Requester::received(const Packet& packet, Moment now) {
   if (distrusted_) return;
-  answer_ = packet.psn;
-  answered_ = now;
+  while (!answers_.empty() && (answers_.size() >= kRemembered || !may_move(answers_.front().came, now)))
+    answers_.pop_front();
+  answers_.push_back({packet.psn, now});
   if (window_.empty()) return;
   constexpr std::size_t kMostReasons = 64;
   if (reasons_.size() > kMostReasons) reasons_.erase(reasons_.begin());

@@ -52,6 +52,11 @@ class Requester {
     const char* what{};
   };
 
+  struct Answer {
+    std::uint32_t psn{};
+    Moment came;
+  };
+
   void begin(const Packet& packet, Picoseconds now);
   void check_message(const Packet& packet);
   void repeat(const Packet& packet, Moment now);
@@ -78,10 +83,9 @@ class Requester {
   Operation last_{};        ///< Its operation
   std::uint64_t left_ = 0;  ///< Of an open WRITE, bytes to come
   std::vector<Reason> reasons_;
-  std::uint32_t answer_ = 0;        ///< PSN of the newest answer
-  std::optional<Moment> answered_;  ///< When it came
-  Picoseconds refused_ = 0;         ///< When a fatal NAK came; 0: none has
-  std::size_t after_refusal_ = 0;   ///< Bytes of payload sent since then
+  std::deque<Answer> answers_;     ///< Those that may move the NIC still, and the newest
+  Picoseconds refused_ = 0;        ///< When a fatal NAK came; 0: none has
+  std::size_t after_refusal_ = 0;  ///< Bytes of payload sent since then
   bool resumed_ = false;
   bool distrusted_ = false;
 };

@@ -566,6 +566,44 @@ TEST_CASE("of a Read whose responses the NIC has dropped: as long as it may be b
   }
 }
 
+TEST_CASE("an answer that the wire has seen before says again that one in front is missing (9.7.5.1.4)") {
+  // The NIC went back to PSN 0 and has dropped what came then; it asks for both Reads again, and the ACK of the SEND's
+  // first sending comes before their responses.
+  Bench bench(Service::kRc, 0, 2);
+  const auto read = [](std::uint32_t psn) {
+    return Build{.operation = Operation::kReadRequest, .psn = psn, .bytes = 0, .length = 8};
+  };
+  const auto answer = [&](std::uint32_t psn) { bench.gets({.operation = Operation::kReadResponseOnly, .psn = psn}); };
+  const auto send_all = [&] {
+    bench.sends({.psn = 0});
+    bench.sends(read(1));
+    bench.sends(read(2));
+    bench.sends({.psn = 3, .ack = true});
+  };
+  send_all();
+  bench.acknowledged(0, 0x60);
+  bench.acknowledged(0);
+  answer(1);
+  answer(2);
+  bench.acknowledged(3);
+  bench.now += 2 * kBacklogTime;
+  bench.sends({.psn = 0});
+  bench.sends(read(1));
+  bench.sends(read(2));
+  SECTION("an ACK behind both, then the response of the first") {
+    bench.acknowledged(3);
+    bench.sends({.psn = 3, .ack = true});
+    answer(1);
+    bench.sends(read(2));
+    CHECK(bench.complaint().empty());
+  }
+  SECTION("the response of the first alone says nothing of the second") {
+    answer(1);
+    bench.sends(read(2));
+    says(bench.complaint(), "without a reason");
+  }
+}
+
 TEST_CASE("a complaint tells the near past of its queue pair") {
   Bench bench;
   bench.sends({.operation = Operation::kSendFirst, .psn = 0, .bytes = 256});
