@@ -253,6 +253,9 @@ module retire_path (
       .clear_qp_i
   );
 
+  logic unused_bits;
+  assign unused_bits = tx_fault_data_i.atomic;
+
   `ASSERT(OneWake, !(retire_wake && recovery_wake))
   `ASSERT(OneClient, !(retire_acq && recovery_acq) && !(retire_rel && recovery_rel))
 endmodule

@@ -1782,8 +1782,8 @@ package rnic_pkg;
     logic [31:0] rkey;  // RETH, AtomicETH
     logic [63:0] va;  // RETH, AtomicETH
     logic [12:0] payload_length;  // Bytes, 0 to 4096; an atomic ACK: 8, its AtomicAckETH
-    logic quiet;  // Response of a repeated Read: when its payload cannot be fetched it is dropped, and nothing else happens
-    logic turned;  // Request: the first packet since the queue went back, or began anew; what failed before it does not bar it
+    logic quiet;  // Response of a repeated Read: when its payload cannot be fetched it is dropped, and nothing else happens. NAK: in place of one that has been counted, and does not leave
+    logic turned;  // Request: the first packet since the queue went back, or began anew; NAK: of a packet that failed. What failed before it does not bar it
     logic tell;  // Last packet of a message without acknowledgement: report it when it leaves
     logic solicited;
     logic ack_req;
@@ -1837,8 +1837,9 @@ package rnic_pkg;
   } ip_sums_t;
 
   /// Payload of a packet could not be fetched: the packet was dropped, and so is all that follows of that side of the QP until qp_reset. Or, with `sent`: a packet with `tell` has left.
-  localparam int unsigned TxFaultBits = 54;
+  localparam int unsigned TxFaultBits = 55;
   typedef struct packed {
+    logic atomic;  // Of a responder: the memory of an atomic that is not answered; no packet was dropped
     logic sent;  // It has left; no fault
     logic [3:0] status;  // XlateStatus; Ok: the DMA read failed
     logic [15:0] wqe_idx;

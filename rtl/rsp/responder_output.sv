@@ -12,10 +12,11 @@
 /// Read response First, Last and Only carry an AETH with the MSN of that Read.
 ///
 /// Payload of responses: one sg_piece_t with access RemoteRead. tx_fault of a responder's packet:
-/// the Reads left are dropped and a NAK for the faulted PSN leaves, unless the QP is silent: remote
-/// access error, or remote operational error if memory failed (XlateStatus Ok or PageListError).
-/// The receive context is acquired for MTU, PD and state, and to count rd_inflight down when a Read
-/// has been answered. A QP gets a qp_reset before its first use.
+/// the Reads left are dropped and a NAK for the faulted PSN leaves (in place of one that has left
+/// behind it: the send path has dropped that), unless the QP is silent: remote access error, or
+/// remote operational error if memory failed (XlateStatus Ok or PageListError). The receive
+/// context is acquired for MTU, PD and state, and to count rd_inflight down when a Read has been
+/// answered. A QP gets a qp_reset before its first use.
 ///
 /// Atomics stand in the ring with the Reads. rsp_atomic executes them while other QPs go on; a QP's
 /// next Read, ACK or NAK waits for its atomic. busy_o: as of rsp_atomic.

@@ -9,7 +9,8 @@
 /// specification 9.7.7.2): the receive WQEs posted that no finished message has used up. fault_i:
 /// the NAK of the packet that fault_data_i is about: a key or range that no longer grants access,
 /// or memory that failed (9.7.4.1.4, 9.7.4.1.5). That of an atomic does not count it, nor what is
-/// behind it: an atomic counts when it has been executed (9.7.7.1).
+/// behind it: an atomic counts when it has been executed (9.7.7.1). stopped_i: another NAK has left
+/// before it.
 ///
 /// last_o, sent_o: of a Read, whether this packet is its last, and the bytes sent with it.
 /// atomic_o: the slot as an atomic for rsp_atomic.
@@ -20,6 +21,7 @@ module rsp_answer (
     input  wire logic                 atomic_i,
     input  wire logic                 nak_i,
     input  wire logic                 fault_i,
+    input  wire logic                 stopped_i,
     input  wire rnic_pkg::tx_fault_t  fault_data_i,
     input  wire logic [23:0]          queue_psn_i,
     input  wire logic [7:0]           queue_syndrome_i,
@@ -85,9 +87,11 @@ module rsp_answer (
     end
     if (fault_i) begin
       desc_o.psn      = fault_data_i.psn;
+      desc_o.turned   = !fault_data_i.atomic;
+      desc_o.quiet    = stopped_i;
       desc_o.syndrome = rnic_pkg::AethSyndromeNakRemoteAccess;
-      // Of the slot's atomic; a Read counts since it was accepted.
-      if (slot_atomic_i && slot_psn_i == fault_data_i.psn) desc_o.msn = slot_msn_i - 1'b1;
+      // A Read counts since it was accepted.
+      if (fault_data_i.atomic) desc_o.msn = slot_msn_i - 1'b1;
       if (fault_data_i.status == rnic_pkg::XlateStatusOk ||
           fault_data_i.status == rnic_pkg::XlateStatusPageListError) begin
         desc_o.syndrome = rnic_pkg::AethSyndromeNakRemoteOperational;

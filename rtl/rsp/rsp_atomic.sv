@@ -196,6 +196,7 @@ module rsp_atomic (
     fault_data_o.responder  = 1'b1;
     fault_data_o.psn        = op.psn;
     fault_data_o.status     = status_q;
+    fault_data_o.atomic     = 1'b1;
   end
   assign xlate_req_valid_o    = state_q == StAsk;
   assign xlate_rsp_ready_o    = state_q == StGrant;

@@ -5,7 +5,8 @@
 ///
 /// A turn reads the queue word of its QP and how far it has come (this block's own memory), and
 /// acquires the receive context. A failed packet (tx_fault) takes a turn of its own: the Reads left
-/// are dropped and its NAK leaves, unless the QP is silent or has sent its last.
+/// are dropped and its NAK leaves, unless the QP is silent; in place of that of a later request,
+/// which is behind it in the send path and dropped there.
 ///
 /// An atomic takes two turns of its QP: one hands it to rsp_atomic, which wakes the QP when it is
 /// done (atomic_done_*), and one sends the answer. `sent` is 1 between the two.
@@ -172,6 +173,7 @@ module rsp_engine (
       .atomic_i        (turn_atomic),
       .nak_i           (send_nak),
       .fault_i         (is_fault_q),
+      .stopped_i       (stopped),
       .fault_data_i,
       .queue_psn_i,
       .queue_syndrome_i,
@@ -205,6 +207,7 @@ module rsp_engine (
   rsp_turn u_turn (
       .ctx_i            (ctx_q),
       .fault_i          (is_fault_q),
+      .fault_atomic_i   (fault_data_i.atomic),
       .head_i           (head),
       .sent_i           (sent),
       .stopped_i        (stopped),

@@ -11,7 +11,9 @@
 /// At most one is set: skip_o passes over Reads that are ended; read_o sends a packet of a Read;
 /// atomic_o begins or ends an atomic (answer_o: its answer leaves); nak_o, ack_o. The others say
 /// what is kept of the QP afterwards: progress, context (write_o: it has changed), and whether it
-/// has more to do (again_o). fault_i: the turn is that of a failed packet, which ends all Reads.
+/// has more to do (again_o). fault_i: the turn is that of a failed packet, which ends all Reads, or
+/// of a failed atomic (fault_atomic_i). What has left behind a failed packet is dropped by the send
+/// path, a fatal NAK too, and the NAK of the packet takes its place.
 ///
 /// A Read or an atomic that has been answered makes room for another in the context. A QP that a
 /// request of its peer has put in the error state still answers what was executed before: the NAK
@@ -20,6 +22,7 @@
 module rsp_turn (
     input  wire rnic_pkg::recv_ctx_t ctx_i,
     input  wire logic                fault_i,
+    input  wire logic                fault_atomic_i,
     input  wire logic [5:0]          head_i,
     input  wire logic [31:0]         sent_i,
     input  wire logic                stopped_i,
@@ -63,7 +66,7 @@ module rsp_turn (
   assign read_o   = runs && reads && !slot_atomic_i;
   assign atomic_o = runs && reads && slot_atomic_i;
   assign answer_o = atomic_o && sent_i != '0 && answered_i;
-  assign failed   = fault_i && !gone && !stopped_i;
+  assign failed   = fault_i && !gone && !(stopped_i && fault_atomic_i);
   assign nak_o    = failed || (runs && !reads && !skip_o && due_i && due_is_nak_i);
   assign ack_o    = runs && !reads && !skip_o && due_i && due_is_ack_i;
 

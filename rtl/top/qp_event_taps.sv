@@ -29,7 +29,8 @@ module qp_event_taps (
     {place, respond, fault, recover} = '0;
     place[rnic_pkg::QpCounterPlaceFaults] = place_fault_i;
     if (rsp_desc_i && rsp_desc_data_i.opcode == rnic_pkg::RcOpcodeAcknowledge) begin
-      respond[rnic_pkg::QpCounterNaksSent]    = kind == rnic_pkg::AethSyndromeNakPsn[7:5];
+      respond[rnic_pkg::QpCounterNaksSent]    = kind == rnic_pkg::AethSyndromeNakPsn[7:5] &&
+                                                !rsp_desc_data_i.quiet;
       respond[rnic_pkg::QpCounterRnrNaksSent] = kind == rnic_pkg::AethSyndromeRnrNak[7:5];
     end
     fault[rnic_pkg::QpCounterSendFaults]         = tx_fault_i && !tx_fault_data_i.sent;

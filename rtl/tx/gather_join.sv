@@ -4,12 +4,12 @@
 /// Strings the parts of each packet together: header, inline parts, data of DMA reads, as runs of
 /// bytes (dma_rd_rsp_t with `last` on the last run of the packet).
 ///
-/// A packet of a killed side of a QP gives no run at all, but for a fatal NAK: it is how the peer
-/// of a killed responder learns of the fault; and the first packet of a new try (head_turned_i) is
-/// as if nothing had been killed (revive_o, a pulse). One whose payload fails ends with a run
-/// of no bytes with err and last; what is left of its parts is consumed, and tx_fault is reported.
-/// So is a packet with head_tell_i, when all of it has left (tx_fault_t sent). One with
-/// head_quiet_i whose payload fails is dropped, but neither reported nor the end of its side.
+/// A packet of a killed side of a QP gives no run at all. The first packet of a new try, and the
+/// NAK by which the peer of a killed responder learns of the fault, are as if nothing had been
+/// killed (head_turned_i; revive_o, a pulse). One whose payload fails ends with a run of no bytes
+/// with err and last; what is left of its parts is consumed, and tx_fault is reported. So is a
+/// packet with head_tell_i, when all of it has left (tx_fault_t sent). One with head_quiet_i whose
+/// payload fails is dropped, but neither reported nor the end of its side.
 /// sent: a pulse, a request is whole, so that it will leave; the last PSN that it takes.
 /// Each translation is handed back (xlate_retire) when its data is here.
 module gather_join (
@@ -26,7 +26,6 @@ module gather_join (
     input  wire logic [6:0]             head_length_i,
     input  wire rnic_pkg::tx_fault_t    head_fault_i,
     input  wire logic [23:0]            head_last_psn_i,
-    input  wire logic                   head_nak_i,
     input  wire logic                   head_tell_i,
     input  wire logic                   head_quiet_i,
     input  wire logic                   head_turned_i,
@@ -85,7 +84,7 @@ module gather_join (
   assign long_head    = head_length_i > 7'd64;
   assign kill_index_o = (state_q == Body) ? {fault_q.responder, fault_q.qp} :
       {head_fault_i.responder, head_fault_i.qp};
-  assign barred  = killed_i && !head_nak_i && !head_turned_i;
+  assign barred  = killed_i && !head_turned_i;
   assign refused = result_status_i != rnic_pkg::XlateStatusOk;
   assign ends    = fault && !quiet_q;
   assign kill_o  = ends;

@@ -8,10 +8,10 @@
 /// go what the stages behind need: the destination MAC, whether it has a VLAN tag and what that
 /// says (head_tci_o: PCP, DEI 0, VID), the event it counts as when sent (bit 0 request, 1 Read
 /// response, 2 ACK, 3 NAK, 4 RNR NAK), and the tx_fault_t to report when its payload fails (status
-/// to be filled in), whether it is a fatal NAK, whether it tells when it leaves, whether it
-/// begins a new try, how much payload it has, whether it asks for an answer and what the timer is
-/// to know of it then. A raw frame (head_raw_o) has a header of no bytes: it is all payload, into
-/// which with head_csum_o checksums are to be put. Packets keep their order; Depth may wait.
+/// to be filled in), whether it tells when it leaves, whether what failed before it bars it not,
+/// how much payload it has, whether it asks for an answer and what the timer is to know of it
+/// then. A raw frame (head_raw_o) has a header of no bytes: it is all payload, into which with
+/// head_csum_o checksums are to be put. Packets keep their order; Depth may wait.
 module tx_build #(
     parameter int unsigned Depth = 32
 ) (
@@ -34,7 +34,6 @@ module tx_build #(
     output logic [15:0]              head_tci_o,
     output logic [4:0]               head_count_o,
     output rnic_pkg::tx_fault_t      head_fault_o,
-    output logic                     head_nak_o,
     output logic                     head_tell_o,
     output logic                     head_quiet_o,
     output logic                     head_turned_o,
@@ -43,7 +42,7 @@ module tx_build #(
     output rnic_pkg::timer_event_t   head_left_o
 );
   localparam int unsigned FaultBits = rnic_pkg::TxFaultBits;
-  localparam int unsigned Width = 704 + 7 + 2 + 48 + 1 + 16 + 5 + FaultBits + 4 + 1 +
+  localparam int unsigned Width = 704 + 7 + 2 + 48 + 1 + 16 + 5 + FaultBits + 3 + 1 +
                                   rnic_pkg::TimerEventBits + 13;
   localparam int unsigned CountBits = $clog2(Depth) + 2;
 
@@ -152,7 +151,7 @@ module tx_build #(
   logic [703:0] top_first, bytes;
   logic [6:0] length;
   logic [4:0] count;
-  logic nak, raw, vlan;
+  logic raw, vlan;
   logic [15:0] tci;
   rnic_pkg::tx_fault_t fault;
   logic asks;
@@ -225,7 +224,6 @@ module tx_build #(
     count[3] = b_desc_q.responder && !count[1] && b_desc_q.syndrome[6];
     count[4] = b_desc_q.responder && !count[1] && b_desc_q.syndrome[6:5] == 2'b01;
 
-    nak      = count[3] && b_desc_q.syndrome != rnic_pkg::AethSyndromeNakPsn;
 
     fault           = '0;
     fault.qp        = b_desc_q.qp;
@@ -248,12 +246,12 @@ module tx_build #(
       .in_valid_i (b_valid_q),
       .in_ready_o (fifo_ready),
       .in_data_i  ({b_desc_q.payload_length, asks, left, b_desc_q.turned, b_desc_q.quiet,
-                     b_desc_q.tell, nak, fault, count, vlan, tci, b_path_q.dest_mac,
+                     b_desc_q.tell, fault, count, vlan, tci, b_path_q.dest_mac,
                      b_desc_q.ip_csum, raw, length, bytes}),
       .out_valid_o(head_valid_o),
       .out_ready_i(head_ready_i),
       .out_data_o ({head_payload_o, head_asks_o, head_left_o, head_turned_o, head_quiet_o,
-                     head_tell_o, head_nak_o, head_fault_o, head_count_o, head_vlan_o, head_tci_o,
+                     head_tell_o, head_fault_o, head_count_o, head_vlan_o, head_tci_o,
                      head_mac_o, head_csum_o, head_raw_o,
                      head_length_o, head_bytes_o}),
       .count_o    (waiting)

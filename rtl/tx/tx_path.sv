@@ -11,7 +11,7 @@
 /// there, and then has no gap other than by eth_tx_ready_i; frames are padded to 60 bytes. A raw
 /// frame gets the checksums that it asks for. A payload that cannot be had (translation refused,
 /// DMA error) drops the packet, reports tx_fault once, and drops all later packets of that side of
-/// that QP until qp_reset or a request with turned, but for a fatal NAK. A descriptor with tell is
+/// that QP until qp_reset or a descriptor with turned. A descriptor with tell is
 /// reported there too, when its packet has left (UC, UD: its message is done). A request with
 /// ack_req is reported on left_* when the port has taken the last word of its frame (tx_port).
 /// reach: what a QP has sent (tx_sent), a cycle after reach_rd_en_i. busy_o: something moves
@@ -102,7 +102,7 @@ module tx_path (
   logic [15:0] head_tci;
   logic [4:0] head_count;
   rnic_pkg::tx_fault_t head_fault;
-  logic head_vlan, head_raw, head_csum, head_nak, head_tell, head_quiet, head_turned,
+  logic head_vlan, head_raw, head_csum, head_tell, head_quiet, head_turned,
       head_asks;
   rnic_pkg::timer_event_t head_left;
 
@@ -142,7 +142,6 @@ module tx_path (
       .head_tci_o   (head_tci),
       .head_count_o (head_count),
       .head_fault_o (head_fault),
-      .head_nak_o   (head_nak),
       .head_tell_o  (head_tell),
       .head_quiet_o (head_quiet),
       .head_turned_o(head_turned),
@@ -171,7 +170,7 @@ module tx_path (
       .head_valid_i(head_valid), .head_ready_o(head_ready),
       .head_bytes_i(head_bytes), .head_length_i(head_length), .head_fault_i(head_fault),
       .head_last_psn_i(head_left.psn),
-      .head_nak_i(head_nak), .head_tell_i(head_tell), .head_quiet_i(head_quiet),
+      .head_tell_i(head_tell), .head_quiet_i(head_quiet),
       .head_turned_i(head_turned),
       .rd_rsp_valid_i, .rd_rsp_ready_o, .rd_rsp_data_i,
       .xlate_retire_valid_o, .xlate_retire_epoch_o,

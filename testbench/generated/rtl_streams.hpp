@@ -1693,8 +1693,8 @@ struct TxDesc {
   std::uint8_t ack_req{};
   std::uint8_t solicited{};
   std::uint8_t tell{};  ///< Last packet of a message without acknowledgement: report it when it leaves
-  std::uint8_t turned{};  ///< Request: the first packet since the queue went back, or began anew; what failed before it does not bar it
-  std::uint8_t quiet{};  ///< Response of a repeated Read: when its payload cannot be fetched it is dropped, and nothing else happens
+  std::uint8_t turned{};  ///< Request: the first packet since the queue went back, or began anew; NAK: of a packet that failed. What failed before it does not bar it
+  std::uint8_t quiet{};  ///< Response of a repeated Read: when its payload cannot be fetched it is dropped, and nothing else happens. NAK: in place of one that has been counted, and does not leave
   std::uint16_t payload_length{};  ///< Bytes, 0 to 4096; an atomic ACK: 8, its AtomicAckETH
   std::uint64_t va{};  ///< RETH, AtomicETH
   std::uint32_t rkey{};  ///< RETH, AtomicETH
@@ -2054,9 +2054,9 @@ struct IpSums {
   bool operator==(const IpSums&) const = default;
 };
 
-/// Payload of a packet could not be fetched: the packet was dropped, and so is all that follows of that side of the QP until qp_reset. Or, with `sent`: a packet with `tell` has left. 54 bits.
+/// Payload of a packet could not be fetched: the packet was dropped, and so is all that follows of that side of the QP until qp_reset. Or, with `sent`: a packet with `tell` has left. 55 bits.
 struct TxFault {
-  static constexpr std::size_t kBits = 54;
+  static constexpr std::size_t kBits = 55;
   static constexpr std::size_t kBytes = 7;
   std::uint8_t qp{};
   std::uint8_t responder{};
@@ -2064,6 +2064,7 @@ struct TxFault {
   std::uint16_t wqe_idx{};
   std::uint8_t status{};  ///< XlateStatus; Ok: the DMA read failed
   std::uint8_t sent{};  ///< It has left; no fault
+  std::uint8_t atomic{};  ///< Of a responder: the memory of an atomic that is not answered; no packet was dropped
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     bits::store<bits::Order::kLittle, 0>(to,
         bits::put<0, 8>(qp) |
@@ -2071,7 +2072,8 @@ struct TxFault {
         bits::put<9, 24>(psn) |
         bits::put<33, 16>(wqe_idx) |
         bits::put<49, 4>(status) |
-        bits::put<53, 1>(sent));
+        bits::put<53, 1>(sent) |
+        bits::put<54, 1>(atomic));
   }
   static constexpr TxFault decode(std::span<const std::uint8_t, kBytes> from) {
     const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
@@ -2082,6 +2084,7 @@ struct TxFault {
     v.wqe_idx = static_cast<std::uint16_t>(bits::get<33, 16>(word0));
     v.status = static_cast<std::uint8_t>(bits::get<49, 4>(word0));
     v.sent = static_cast<std::uint8_t>(bits::get<53, 1>(word0));
+    v.atomic = static_cast<std::uint8_t>(bits::get<54, 1>(word0));
     return v;
   }
   bool operator==(const TxFault&) const = default;

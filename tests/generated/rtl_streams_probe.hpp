@@ -9,7 +9,7 @@
 
 namespace rnic::test {
 
-inline constexpr std::array<FieldProbe, 533> kStreamFieldProbes = {{
+inline constexpr std::array<FieldProbe, 534> kStreamFieldProbes = {{
     {"host_req_hdr.tlp_type", 15, 0, 3, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::HostReqHdr::decode(b.first<rtl::HostReqHdr::kBytes>()).tlp_type, false); }},
     {"host_req_hdr.poisoned", 15, 3, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::HostReqHdr::decode(b.first<rtl::HostReqHdr::kBytes>()).poisoned, false); }},
     {"host_req_hdr.addr", 15, 4, 64, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::HostReqHdr::decode(b.first<rtl::HostReqHdr::kBytes>()).addr, false); }},
@@ -326,6 +326,7 @@ inline constexpr std::array<FieldProbe, 533> kStreamFieldProbes = {{
     {"tx_fault.wqe_idx", 7, 33, 16, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::TxFault::decode(b.first<rtl::TxFault::kBytes>()).wqe_idx, false); }},
     {"tx_fault.status", 7, 49, 4, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::TxFault::decode(b.first<rtl::TxFault::kBytes>()).status, false); }},
     {"tx_fault.sent", 7, 53, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::TxFault::decode(b.first<rtl::TxFault::kBytes>()).sent, false); }},
+    {"tx_fault.atomic", 7, 54, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::TxFault::decode(b.first<rtl::TxFault::kBytes>()).atomic, false); }},
     {"inflight.qp", 15, 0, 8, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::Inflight::decode(b.first<rtl::Inflight::kBytes>()).qp, false); }},
     {"inflight.wqe_idx", 15, 8, 16, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::Inflight::decode(b.first<rtl::Inflight::kBytes>()).wqe_idx, false); }},
     {"inflight.opcode", 15, 24, 8, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::Inflight::decode(b.first<rtl::Inflight::kBytes>()).opcode, false); }},
@@ -577,7 +578,7 @@ inline constexpr std::array<LayoutProbe, 52> kStreamLayoutProbes = {{
     {"payload_beat", 521, false, recode_layout<rtl::PayloadBeat>},
     {"frame_beat", 521, false, recode_layout<rtl::FrameBeat>},
     {"ip_sums", 45, false, recode_layout<rtl::IpSums>},
-    {"tx_fault", 54, false, recode_layout<rtl::TxFault>},
+    {"tx_fault", 55, false, recode_layout<rtl::TxFault>},
     {"inflight", 113, false, recode_layout<rtl::Inflight>},
     {"wqe_fetch_req", 124, false, recode_layout<rtl::WqeFetchReq>},
     {"read_slot", 74, false, recode_layout<rtl::ReadSlot>},

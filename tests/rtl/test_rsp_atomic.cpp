@@ -338,8 +338,12 @@ TEST_CASE("rsp_atomic: a refused translation and a failed read are faults of tha
     w.give(good);
     w.drain();
     REQUIRE(w.got_faults.size() == 1);
-    CHECK(w.got_faults.front() ==
-          TxFault{.qp = 3, .responder = 1, .psn = psn, .wqe_idx = 0, .status = static_cast<std::uint8_t>(kind & 15)});
+    CHECK(w.got_faults.front() == TxFault{.qp = 3,
+                                          .responder = 1,
+                                          .psn = psn,
+                                          .wqe_idx = 0,
+                                          .status = static_cast<std::uint8_t>(kind & 15),
+                                          .atomic = 1});
     w.got_faults.clear();
     // It left no result.
     bad.repeated = 1;

@@ -301,10 +301,8 @@ struct World : Agent {
     }
     const auto payload = payload_of(packet);
     auto& dead = killed[d.responder][d.qp];
-    if (d.turned) dead = false;  // what failed was of the try before
-    // A fatal NAK tells the peer of a fault, so it leaves although its side is killed.
-    const bool fatal_nak = d.responder && d.opcode == 0x11 && d.syndrome >= 0x61 && d.syndrome <= 0x63;
-    if ((dead && !fatal_nak) || payload.fails) {
+    if (d.turned) dead = false;  // what failed was of the try before, or is what this NAK tells
+    if (dead || payload.fails) {
       ++expected_drops;
       // A response to a repeated Read ends nothing when its memory is gone.
       if (!dead && !d.quiet) expected_faults.push_back({d.qp, d.responder, d.psn, d.wqe_idx, payload.status});
@@ -570,7 +568,7 @@ Packet random_packet(World& w, bool responder, double fault_rate, unsigned qps) 
   d.qp = static_cast<std::uint8_t>(w.bench.uniform(0, qps - 1));
   d.responder = responder;
   d.quiet = responder && w.bench.chance(0.3);
-  d.turned = !responder && w.bench.chance(0.1);
+  d.turned = w.bench.chance(0.1);
   d.opcode = static_cast<std::uint8_t>(opcode);
   d.psn = static_cast<std::uint32_t>(w.bench.uniform(0, 0xffffff));
   d.ack_req = w.bench.chance(0.5);
