@@ -44,10 +44,10 @@ class ProgramRunner {
   PlantedDifference planted_;
 };
 
-/// A failure of an outcome. `sort`: what has failed, without numbers; `text`: in words.
 /// The sort of a failure that ends a run begins so; what of its text does not change with times and counts follows.
 inline constexpr std::string_view kRunEnded = "the run ended: ";
 
+/// A failure of an outcome. `sort`: what has failed, without numbers; `text`: in words.
 [[nodiscard]] inline nlohmann::json failure_entry(const std::string& sort, const std::string& text) {
   return {{"sort", sort}, {"text", text}};
 }

@@ -1,0 +1,92 @@
+// What `rnic compare` takes for a difference of two outcomes, and what for a freedom (docs/compare.md).
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "testbench/compare/differences.hpp"
+#include "testbench/compare/program_runner.hpp"
+
+namespace rnic::testbench {
+namespace {
+
+using nlohmann::json;
+using Requests = std::vector<std::pair<std::string, std::string>>;  ///< Type, status
+
+/// Requests of host B, which end as said; host A has refused one of them, if `refused`.
+json outcome(const Requests& requests, bool refused = true) {
+  json batch;
+  batch["completions"]["B initiator 1"] = json::array();
+  std::size_t context = 0;
+  for (const auto& [type, status] : requests)
+    batch["completions"]["B initiator 1"].push_back({{"context", ++context}, {"status", status}, {"type", type}});
+  batch["completions"]["A receive 2"] = json::array({{{"context", 9}, {"status", "Success"}, {"type", "Receive"}}});
+  batch["events"] = json::object();
+  batch["states"] = {{"A 1", refused ? "ERR" : "RTS"}, {"B 1", "ERR"}};
+  batch["psns"] = batch["memory"] = batch["packets"] = json::object();
+  return {{"failures", json::array()}, {"batches", json::array({batch})}, {"counters", json::object()}};
+}
+
+RandomProgram program(bool faults, bool binds = false) {
+  RandomProgram made;
+  made.setup = {{"type", "RC"}};
+  made.faults = faults;
+  if (binds) made.steps.push_back({0, {{"do", "bind"}, {"host", "A"}, {"qp", 1}}});
+  return made;
+}
+
+const Requests kWriteLost = {{"Write", "RetryExcErr"}, {"FetchAdd", "WrFlushErr"}};
+const Requests kWriteAnswered = {{"Write", "Success"}, {"FetchAdd", "RemAccessErr"}};
+
+}  // namespace
+
+TEST_CASE("compare: an answer that was lost in front of a refused request may come again or not") {
+  CHECK_FALSE(find_difference(program(true), outcome(kWriteLost), outcome(kWriteAnswered)));
+  CHECK_FALSE(find_difference(program(true), outcome(kWriteAnswered), outcome(kWriteLost)));
+  SECTION("not where nothing is lost") {
+    CHECK(find_difference(program(false), outcome(kWriteLost), outcome(kWriteAnswered))->kind == "completions");
+  }
+  SECTION("not where nothing was refused") {
+    CHECK(find_difference(program(true), outcome(kWriteLost, false), outcome(kWriteAnswered, false)));
+    CHECK(find_difference(program(true), outcome(kWriteLost), outcome(kWriteAnswered, false)));
+  }
+  SECTION("not for another status") {
+    const Requests other = {{"Write", "RemOpErr"}, {"FetchAdd", "WrFlushErr"}};
+    CHECK(find_difference(program(true), outcome(other), outcome(kWriteAnswered)));
+  }
+  SECTION("what is of other queue pairs is compared to the end of the batch") {
+    json second = outcome(kWriteAnswered);
+    second["batches"][0]["completions"]["A receive 2"][0]["status"] = "LocLenErr";
+    CHECK(find_difference(program(true), outcome(kWriteLost), second)->place == "A receive 2");
+  }
+}
+
+TEST_CASE("compare: a Read through a window in front of a refused request may be cut") {
+  const Requests cut = {{"Read", "RemAccessErr"}, {"FetchAdd", "WrFlushErr"}};
+  const Requests whole = {{"Read", "Success"}, {"FetchAdd", "RemAccessErr"}};
+  const Requests lost = {{"Read", "RetryExcErr"}, {"FetchAdd", "WrFlushErr"}};
+  CHECK_FALSE(find_difference(program(false, true), outcome(cut), outcome(whole)));
+  CHECK(find_difference(program(false), outcome(cut), outcome(whole)));
+  CHECK(find_difference(program(false, true), outcome(lost), outcome(whole)));  // but it is answered
+}
+
+TEST_CASE("compare: runs that end are alike when they end for the same reason") {
+  const auto ended = [](const std::string& sort, const std::string& text) {
+    return json{{"failures", json::array({failure_entry(std::string(kRunEnded) + sort, text)})},
+                {"batches", json::array()}};
+  };
+  CHECK_FALSE(find_difference(program(false), ended("nothing moves", "20 reads"), ended("nothing moves", "21 reads")));
+  const auto found = find_difference(program(false), ended("nothing moves", "20 reads"), ended("a rule", "20 reads"));
+  REQUIRE(found);
+  CHECK(found->kind == "failures");
+  CHECK(find_difference(program(false), ended("nothing moves", "20 reads"), outcome(kWriteLost)));
+  SECTION("what a step was refused for is compared in full") {
+    const auto refused = [](const std::string& text) {
+      return json{{"failures", json::array({failure_entry("refused (send)", text)})}, {"batches", json::array()}};
+    };
+    CHECK(find_difference(program(false), refused("ND_CANCELED"), refused("ND_ACCESS_VIOLATION")));
+  }
+}
+
+}  // namespace rnic::testbench
