@@ -4,6 +4,7 @@
 // together: every request completes once, in the order of posting, and none as a success behind one that was flushed
 // (InfiniBand specification 10.3.1, 10.8.3.3, 11.2.5.3). RNIC_SEED=n replays a failure.
 #include <deque>
+#include <memory>
 #include <random>
 
 #include "driver/umd/memory_request.hpp"
@@ -168,6 +169,9 @@ struct Lab {
     bool same = true;
     for (std::size_t i = 0; i < request.bytes; ++i) same &= side(host).memory[at + i] == pattern(request.offset + i);
     CHECK(same);
+  }
+  [[nodiscard]] bool all_sent(std::size_t host) const {
+    return std::all_of(ends[host].begin(), ends[host].end(), [](const End& end) { return end.sends.empty(); });
   }
   [[nodiscard]] bool all_taken() {
     for (auto& host : ends)
@@ -385,5 +389,61 @@ TEST_CASE("whatever comes together at a queue pair, each of its requests complet
   crew.add(world, 0, "queries", [](Lab& lab) { lab.query(); });
   crew.add(world, 0, "credits", [](Lab& lab) { lab.credits(); });
   crew.add(world, 1, "strangers", [](Lab& lab) { lab.stray(); });
+  world.run();
+}
+
+TEST_CASE("queries of one queue pair while another fetches its requests tell its state (11.2.5.3)") {
+  const auto options = WorldOptions::from_environment("context_pairs_query");
+  INFO("seed " << options.seed);
+  World& world = fresh_world(options);
+  world.add_app(0, "test", [&](Host& host) {
+    struct Answers final : kmd::AdminQueue::Later {
+      void on_answer(const Result<kmd::AdminQueue::Reply>& answer) override {
+        REQUIRE(answer.ok());
+        const auto state = hw::AdminQpState::decode(*answer);
+        CHECK(static_cast<QpState>(state.state) == QpState::kRts);
+        CHECK(state.sq_producer == 0);
+        ++count;
+      }
+      unsigned count = 0;
+    };
+    Endpoint end_a(host);
+    Endpoint end_b(world.host(1));
+    Lab lab(world, end_a, end_b, options.seed);
+    lab.open();
+    auto& asked = lab.ends[0][0];
+    auto& admin = end_a.kernel().admin();
+    // Commands and WQEs are read from memory in about the same time, so WQEs come in the midst of the queries; and
+    // doorbells that say nothing new.
+    constexpr unsigned kRounds = 600, kQueries = 12, kDoorbells = 40;
+    for (unsigned round = 0; round < kRounds; ++round) {
+      for (auto& end : lab.ends[0])
+        if (&end != &asked) lab.post_send(0, end, 0, true);
+      const auto answers = std::make_shared<Answers>();
+      for (unsigned i = 0; i < kQueries; ++i)
+        must(
+            admin.execute_later({.opcode = hw::AdminOpcode::kQueryQp, .number = asked.qp->qpn(), .body = {}}, answers));
+      for (auto& end : lab.ends[0]) {
+        lab.pass(0, lab.below(100));
+        end.qp->ring_deferred();
+      }
+      lab.pass(0, 300 + lab.below(200));
+      for (unsigned i = 0; i < kDoorbells; ++i) {
+        const auto& end = lab.some(0);
+        lab.a.process->ring(hw::uar::kSendDoorbell,
+                            hw::SendDoorbell{.qpn = end.qp->qpn(), .producer_index = end.sent}.word());
+        lab.pass(0, 4 * lab.below(8));
+      }
+      for (int i = 0; i < 100 && !(answers->count == kQueries && lab.all_sent(0)); ++i) {
+        lab.pass(0, 200);
+        admin.tell();
+        lab.take(0);
+      }
+      CHECK(answers->count == kQueries);
+      CHECK(lab.all_sent(0));
+    }
+    for (auto& side : lab.ends)
+      for (auto& end : side) must(end.qp->close());
+  });
   world.run();
 }
