@@ -14,11 +14,11 @@
 #include "testbench/tool/report_file.hpp"
 #include "testbench/tool/verify_device.hpp"
 #include "testbench/tool/verify_junit.hpp"
-#include "testbench/tool/verify_workers.hpp"
 #include "testbench/tool/world_options.hpp"
 #include "testbench/verify/clause_list.hpp"
 #include "testbench/verify/vector.hpp"
 #include "testbench/verify/vector_grade.hpp"
+#include "testbench/verify/vector_workers.hpp"
 
 namespace rnic::testbench {
 namespace {

@@ -130,6 +130,7 @@ struct VectorOutcome {
   std::uint64_t set_up_ns = 0;     ///< Of what is made before the first of them
   std::uint64_t cycles = 0;        ///< Of a NIC, from its reset until all is torn down
   std::uint64_t failed_ns = 0;     ///< When it failed, since the reset; 0 for one that needs no simulation
+  bool stopped = false;            ///< The simulation reported an error, and cannot go on in this process
 };
 
 /// Reads one file. Throws VectorError.

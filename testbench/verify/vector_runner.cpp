@@ -76,6 +76,10 @@ VectorOutcome VectorRunner::run(const Vector& vector) {
   try {
     world_.run(kLimitNs);
     outcome.passed = true;
+  } catch (const sc_core::sc_report& report) {
+    outcome.message = fmt::format("the simulation stopped: {}", report.get_msg());
+    outcome.failed_ns = world_.now_ns();
+    outcome.stopped = true;
   } catch (const std::exception& error) {
     outcome.message = error.what();
     outcome.failed_ns = world_.now_ns();

@@ -85,8 +85,8 @@ struct Asked {
 /// Host a connects to a listener of host b.
 struct Parties {
   /// `answering`: host b has a connection manager.
-  Parties(Endpoint& host_a, Endpoint& host_b, bool ipv6 = false, bool answering = true)
-      : a(host_a), b(host_b), ipv6(ipv6) {
+  Parties(Endpoint& host_a, Endpoint& host_b, bool with_ipv6 = false, bool answering = true)
+      : a(host_a), b(host_b), ipv6(with_ipv6) {
     management_a.emplace(host_a.kernel(), host_a.host().device());
     if (answering) answer();
     listener = make_listener();

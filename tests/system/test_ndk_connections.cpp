@@ -75,7 +75,7 @@ Place local_address(NDK_LISTENER* of) {
 
 /// A Close that is under way.
 struct Closing {
-  explicit Closing(NdkEnd& end) : end(end) {}
+  explicit Closing(NdkEnd& of) : end(of) {}
   static void done(PVOID context) {
     auto& self = *static_cast<Closing*>(context);
     ++self.calls;
