@@ -197,6 +197,42 @@ Task<Done> Responder::atomic(QpPtr qp, Packet packet) {
   co_return Done{};
 }
 
+/// The payload of a packet of a SEND or RDMA WRITE goes where it belongs. Of a WRITE the whole range is looked at with
+/// its first packet (9.7.4.1.5), and what is written with each.
+Task<Moved> Responder::place(QpPtr qp, const Packet& packet) {
+  const bool first = begins_message(packet.kind());
+  if (first) {
+    qp->message_bytes = 0;
+    qp->write_va = packet.va;
+    qp->write_key = packet.rkey;
+    qp->write_left = packet.length;
+  }
+  Moved moved;
+  if (is_send(packet.kind())) {
+    Access access{0, 0, 0, qp->receive->pd, qp->index(), Right::LocalWrite};
+    std::vector<Segment> segments = qp->receive->segments;
+    moved = co_await scatter(nic_, std::move(segments), qp->message_bytes, packet.payload, access);
+  } else if (qp->write_left != 0) {
+    Access access = remote_access(*qp, Right::RemoteWrite, qp->write_key, qp->write_va, qp->write_left);
+    if (first) moved.xlate = nic_.memory.check(access);
+    if (moved.xlate != Xlate::Ok) moved.status = Status::LocProtErr;
+    std::vector<Segment> part{{qp->write_va, static_cast<std::uint32_t>(packet.payload.size()), qp->write_key}};
+    if (moved.status == Status::Success) moved = co_await scatter(nic_, std::move(part), 0, packet.payload, access);
+  }
+  co_return moved;
+}
+
+/// It has: the message goes on behind it.
+void Responder::placed(Qp& qp, const Packet& packet) {
+  const bool is_a_send = is_send(packet.kind());
+  const auto bytes = static_cast<std::uint32_t>(packet.payload.size());
+  qp.message_bytes += bytes;
+  qp.write_va += bytes;
+  if (!is_a_send) qp.write_left -= bytes;
+  qp.open = !ends_message(packet.kind());
+  qp.open_kind = is_a_send ? op::SendFirst : op::WriteFirst;
+}
+
 /// A packet of a SEND or RDMA WRITE.
 Task<Done> Responder::message(QpPtr qp, Packet packet) {
   const std::uint64_t life = qp->life;
@@ -212,30 +248,7 @@ Task<Done> Responder::message(QpPtr qp, Packet packet) {
     }
     qp->receive_for_write = !is_a_send;
   }
-  if (first) {
-    qp->message_bytes = 0;
-    qp->write_va = packet.va;
-    qp->write_key = packet.rkey;
-    qp->write_left = packet.length;
-  }
-  Moved moved;
-  const auto bytes = static_cast<std::uint32_t>(packet.payload.size());
-  if (is_a_send) {
-    Access access;
-    access.pd = qp->receive->pd;
-    access.qp = qp->index();
-    access.right = Right::LocalWrite;
-    std::vector<Segment> segments = qp->receive->segments;
-    const std::uint64_t offset = qp->message_bytes;
-    moved = co_await scatter(nic_, std::move(segments), offset, packet.payload, access);
-  } else if (qp->write_left != 0) {
-    // The whole range at the first packet (9.7.4.1.5), and what is written at each.
-    Access access = remote_access(*qp, Right::RemoteWrite, qp->write_key, qp->write_va, qp->write_left);
-    if (first) moved.xlate = nic_.memory.check(access);
-    if (moved.xlate != Xlate::Ok) moved.status = Status::LocProtErr;
-    std::vector<Segment> whole{{qp->write_va, bytes, qp->write_key}};
-    if (moved.status == Status::Success) moved = co_await scatter(nic_, std::move(whole), 0, packet.payload, access);
-  }
+  const Moved moved = co_await place(qp, packet);
   if (void_now()) co_return Done{};
   if (moved.status != Status::Success) {
     nic_.count(*qp, Count::RxPlaceFaults, QpCount::PlaceFaults);
@@ -248,11 +261,7 @@ Task<Done> Responder::message(QpPtr qp, Packet packet) {
     }
     co_return Done{};
   }
-  qp->message_bytes += bytes;
-  qp->write_va += bytes;
-  if (!is_a_send) qp->write_left -= bytes;
-  qp->open = !last;
-  qp->open_kind = is_a_send ? op::SendFirst : op::WriteFirst;
+  placed(*qp, packet);
   if (has_invalidate(kind)) {
     const std::uint32_t key = packet.immediate;
     const MemOp outcome = co_await nic_.memory.invalidate(key, qp->pd, qp->index(), true);

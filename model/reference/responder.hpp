@@ -26,6 +26,8 @@ class Responder {
   Task<Done> read(QpPtr qp, Packet packet);
   Task<Done> atomic(QpPtr qp, Packet packet);
   Task<Done> message(QpPtr qp, Packet packet);
+  Task<Moved> place(QpPtr qp, const Packet& packet);
+  static void placed(Qp& qp, const Packet& packet);
   void repeat(Qp& qp, const Packet& packet);
   void refuse(Qp& qp, std::uint8_t syndrome, Status cause);
   void invalid(Qp& qp);

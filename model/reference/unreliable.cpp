@@ -48,26 +48,7 @@ Task<Done> Responder::take_unreliable(QpPtr qp, Packet packet) {
       co_return Done{};
     }
   }
-  if (first) {
-    qp->write_va = packet.va;
-    qp->write_key = packet.rkey;
-    qp->write_left = packet.length;
-  }
-  const auto bytes = static_cast<std::uint32_t>(packet.payload.size());
-  Access access{qp->write_key, qp->write_va, qp->write_left, qp->pd, qp->index(), Right::RemoteWrite};
-  std::vector<Segment> segments{{qp->write_va, bytes, qp->write_key}};
-  std::uint64_t offset = 0;
-  Moved moved;
-  if (is_a_send) {
-    access.pd = qp->receive->pd;
-    access.right = Right::LocalWrite;
-    segments = qp->receive->segments;
-    offset = qp->message_bytes;
-  } else if (first && qp->write_left != 0 && nic_.memory.check(access) != Xlate::Ok) {
-    moved.status = Status::LocLenErr;
-  }
-  if (moved.status == Status::Success)
-    moved = co_await scatter(nic_, std::move(segments), offset, packet.payload, access);
+  const Moved moved = co_await place(qp, packet);
   if (qp->life != life || !qp->receives()) co_return Done{};
   if (moved.status != Status::Success) {
     nic_.count(*qp, Count::RxPlaceFaults, QpCount::PlaceFaults);
@@ -76,11 +57,7 @@ Task<Done> Responder::take_unreliable(QpPtr qp, Packet packet) {
       local_failure(*qp, packet, moved.status, static_cast<std::uint8_t>(moved.xlate));
     co_return Done{};
   }
-  qp->message_bytes += bytes;
-  qp->write_va += bytes;
-  if (!is_a_send) qp->write_left -= bytes;
-  qp->open = !last;
-  qp->open_kind = is_a_send ? op::SendFirst : op::WriteFirst;
+  placed(*qp, packet);
   if (last && (is_a_send || has_immediate(kind))) complete(*qp, Status::Success, packet, qp->message_bytes);
   co_return Done{};
 }
