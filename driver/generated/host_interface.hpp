@@ -309,8 +309,8 @@ enum class QpCounter : std::uint8_t {
   kNoRoom = 11,  ///< Reads and atomics that waited because repeated ones fill the ring
   kNaksSent = 12,  ///< NAKs sent, RNR NAKs not counted
   kRnrNaksSent = 13,  ///< RNR NAKs sent
-  kNaksReceived = 14,  ///< NAKs received, RNR NAKs not counted
-  kRnrNaksReceived = 15,  ///< RNR NAKs received
+  kNaksReceived = 14,  ///< NAKs received, as in RxNaks, RNR NAKs not counted
+  kRnrNaksReceived = 15,  ///< RNR NAKs received, as in RxNaks
   kGaps = 16,  ///< Responses missing in front of one that came
   kStrayResponses = 17,  ///< Responses that answer nothing, dropped
   kSequenceRetries = 18,  ///< Times the send queue went back for a NAK or a gap
@@ -431,8 +431,8 @@ enum class Counter : std::uint8_t {
   kRxSrqErrors,  ///< Messages that needed a WQE of an SRQ in error; their QP fails
   kRxRnr,  ///< Messages without a receive WQE: RNR NAK, or on UC and UD dropped
   kRxBehindAtomic,  ///< Requests that waited until an earlier atomic was executed, or behind one that waits
-  kRxAcks,  ///< ACKs received
-  kRxNaks,  ///< NAKs received
+  kRxAcks,  ///< ACKs received; not those that answer nothing (RxStrayResponses) or show a loss (RxGaps)
+  kRxNaks,  ///< NAKs received, RNR NAKs too; not those that answer nothing (RxStrayResponses) or show a loss (RxGaps)
   kRxGaps,  ///< Responses missing in front of one that came
   kRxReadResponses,  ///< Read responses and atomic acknowledges received
   kRxStrayResponses,  ///< Responses that answer nothing, dropped

@@ -572,9 +572,9 @@ enum rnic_qp_counter {
 	RNIC_QP_COUNTER_NAKS_SENT = 0xc,
 	/* RNR NAKs sent */
 	RNIC_QP_COUNTER_RNR_NAKS_SENT = 0xd,
-	/* NAKs received, RNR NAKs not counted */
+	/* NAKs received, as in RxNaks, RNR NAKs not counted */
 	RNIC_QP_COUNTER_NAKS_RECEIVED = 0xe,
-	/* RNR NAKs received */
+	/* RNR NAKs received, as in RxNaks */
 	RNIC_QP_COUNTER_RNR_NAKS_RECEIVED = 0xf,
 	/* Responses missing in front of one that came */
 	RNIC_QP_COUNTER_GAPS = 0x10,

@@ -61,12 +61,10 @@ void Requester::acknowledge(Qp& qp, const Packet& packet) {
     nic_.count(qp, Count::RxStrayResponses, QpCount::StrayResponses);
     return;
   }
-  nic_.count(type == 0 ? Count::RxAcks : Count::RxNaks);
-  if (type == 1) nic_.count(qp, QpCount::RnrNaksReceived);
-  if (type == 3) nic_.count(qp, QpCount::NaksReceived);
   if (ahead(packet.psn, qp.una_psn) >= ahead(qp.sent_psn, qp.una_psn)) {
     // Of what has not left, or is acknowledged. The newest may have news of credits (9.7.7.2.3).
     if (type == 0 && ((packet.psn + 1) & kMask24) == qp.una_psn) {
+      nic_.count(Count::RxAcks);
       credits(qp, packet);
     } else {
       nic_.count(qp, Count::RxStrayResponses, QpCount::StrayResponses);
@@ -75,7 +73,7 @@ void Requester::acknowledge(Qp& qp, const Packet& packet) {
   }
   if (type == 0) {
     credits(qp, packet);
-    (void)acknowledge_before(qp, (packet.psn + 1) & kMask24);
+    if (acknowledge_before(qp, (packet.psn + 1) & kMask24)) nic_.count(Count::RxAcks);
     return;
   }
   // A NAK acknowledges what is before it (9.7.5.1.2), unless the answer to a Read there is missing (decisions 46).
@@ -84,6 +82,7 @@ void Requester::acknowledge(Qp& qp, const Packet& packet) {
   if (request == nullptr) return;
   const bool awaited = request->awaits_data();
   if (!acknowledge_before(qp, awaited ? (request->first_psn + request->answered) & kMask24 : packet.psn)) return;
+  nic_.count(qp, Count::RxNaks, type == 1 ? QpCount::RnrNaksReceived : QpCount::NaksReceived);
   request = holder(qp, packet.psn);
   if (request == nullptr) return;
   if (type == 1) return wait_for_receive(qp, packet.psn, packet.syndrome);

@@ -264,8 +264,8 @@ package rnic_pkg;
   localparam logic [4:0] QpCounterNoRoom = 5'd11;  // Reads and atomics that waited because repeated ones fill the ring
   localparam logic [4:0] QpCounterNaksSent = 5'd12;  // NAKs sent, RNR NAKs not counted
   localparam logic [4:0] QpCounterRnrNaksSent = 5'd13;  // RNR NAKs sent
-  localparam logic [4:0] QpCounterNaksReceived = 5'd14;  // NAKs received, RNR NAKs not counted
-  localparam logic [4:0] QpCounterRnrNaksReceived = 5'd15;  // RNR NAKs received
+  localparam logic [4:0] QpCounterNaksReceived = 5'd14;  // NAKs received, as in RxNaks, RNR NAKs not counted
+  localparam logic [4:0] QpCounterRnrNaksReceived = 5'd15;  // RNR NAKs received, as in RxNaks
   localparam logic [4:0] QpCounterGaps = 5'd16;  // Responses missing in front of one that came
   localparam logic [4:0] QpCounterStrayResponses = 5'd17;  // Responses that answer nothing, dropped
   localparam logic [4:0] QpCounterSequenceRetries = 5'd18;  // Times the send queue went back for a NAK or a gap

@@ -256,6 +256,19 @@ class Comparison {
     return to;
   }
 
+  /// Datagrams to numbers that nobody has come from any queue pair: Freedom::kCompletionOrder.
+  static json by_source(json list) {
+    if (!list.is_array()) return list;
+    const auto source = [](const json& one) {
+      const auto& text = one.get_ref<const std::string&>();
+      const auto at = text.find(" source_qp=");
+      return at == std::string::npos ? std::string() : text.substr(at, text.find(' ', at + 1) - at);
+    };
+    std::stable_sort(list.begin(), list.end(),
+                     [&](const json& one, const json& other) { return source(one) < source(other); });
+    return list;
+  }
+
   std::optional<Difference> packets(std::size_t number, const json& a, const json& b, bool reliable) {
     auto failing = failing_pairs(a);
     failing.merge(failing_pairs(b));
@@ -274,8 +287,9 @@ class Comparison {
         // A datagram to a number that nobody has says not of which queue pair it is.
         const bool unnamed = way.ends_with(" 0") && !all_failing_.empty();
         const bool renumbered = !reliable && (unnamed || all_failing_.contains(way.substr(way.rfind(' ') + 1)));
-        const json p = renumbered ? without_psns(member(mine, kind)) : member(mine, kind);
-        const json q = renumbered ? without_psns(member(theirs, kind)) : member(theirs, kind);
+        json p = renumbered ? without_psns(member(mine, kind)) : member(mine, kind);
+        json q = renumbered ? without_psns(member(theirs, kind)) : member(theirs, kind);
+        if (way.ends_with(" 0")) p = by_source(std::move(p)), q = by_source(std::move(q));
         if (p == q || (fails && begins_alike(p, q) && !only_naks(p, q))) continue;  // Freedom::kBehindError
         const auto [text, sort] = list_difference(p, q);
         return Difference{"packets", number, way, fmt::format("{}: {}", kind, sort), fmt::format("{}: {}", kind, text)};
