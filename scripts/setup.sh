@@ -6,7 +6,7 @@
 set -euo pipefail
 
 packages=(g++ clang-19 cmake make ninja-build ccache clang-format git valgrind verilator libsystemc-dev catch2 libcli11-dev libfmt-dev nlohmann-json3-dev libtomlplusplus-dev
-  libdeflate-dev libpcap-dev libssl-dev libibverbs-dev librdmacm-dev zlib1g-dev node-d3 yosys z3 tshark gtkwave python3 python3-jsonschema python3-venv)
+  libdeflate-dev libpcap-dev libssl-dev libibverbs-dev librdmacm-dev zlib1g-dev node-d3 yosys z3 tshark gtkwave python3 python3-jsonschema python3-venv pyflakes3)
 for switch in "$@"; do
   case $switch in
     --browser) packages+=(chromium chromium-driver fonts-dejavu-core pngquant) ;;

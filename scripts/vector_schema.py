@@ -10,6 +10,7 @@ reader's to check (testbench/verify); tests/tools/check_vector_schema.py holds t
 commands come from rtl/host_interface.
 """
 import argparse
+import importlib.util
 import json
 import pathlib
 import re
@@ -434,9 +435,7 @@ def main():
     if not arguments.files:
         bring_up_to_date({SCHEMA: text_of(current)}, arguments.check, pathlib.Path(__file__).name, "its tables")
     if arguments.files or arguments.check:
-        try:
-            import jsonschema  # noqa: F401
-        except ImportError:
+        if importlib.util.find_spec("jsonschema") is None:
             sys.exit("vector_schema.py: python3-jsonschema is missing; scripts/setup.sh brings it")
         if found := complaints(arguments.files or vector_files(), validator(current)):
             sys.exit("\n".join(found))

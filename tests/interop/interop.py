@@ -170,7 +170,7 @@ class Guest:
             except queue.Empty:
                 raise Failure(f"the guest does not say '{begin}':\n" + "\n".join(before)) from None
             if line is None:
-                raise Failure(f"the guest has gone:\n" + "\n".join(before))
+                raise Failure("the guest has gone:\n" + "\n".join(before))
             if line.startswith(begin):
                 return "\n".join(before), line[len(begin):].strip()
             before.append(line)

@@ -3,6 +3,7 @@ import os
 import pathlib
 import pwd
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile

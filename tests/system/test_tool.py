@@ -188,7 +188,6 @@ class ToolTest(unittest.TestCase):
 
     def test_views_show_signals_that_are_there(self):
         self.copy(self.file(100), "--trace", self.folder / "waves.fst")
-        stages = None
         for name in ("waves", "waves.host1"):
             signals = self.signals(self.folder / f"{name}.fst")
             gtkwave = (self.folder / f"{name}.gtkw").read_text().splitlines()
