@@ -57,8 +57,9 @@ class Worker {
     std::string line;
     for (int c = std::fgetc(from_); c != EOF && c != '\n'; c = std::fgetc(from_)) line.push_back(static_cast<char>(c));
     next_ += step_;
-    if (line.empty()) return {.message = fmt::format("the process that ran it {}", end(false))};
-    const json report = json::parse(line);
+    const json report = json::parse(line, nullptr, false);
+    // Nothing, or half a line.
+    if (!report.is_object()) return {.message = fmt::format("the process that ran it {}", end(false))};
     if (report.contains("malformed")) throw VectorError(report.at("malformed").get<std::string>());
     if (report.contains("no_world")) throw std::runtime_error(report.at("no_world").get<std::string>());
     VectorOutcome outcome{report.at("passed").get<bool>(),
