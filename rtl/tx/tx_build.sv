@@ -224,7 +224,6 @@ module tx_build #(
     count[3] = b_desc_q.responder && !count[1] && b_desc_q.syndrome[6];
     count[4] = b_desc_q.responder && !count[1] && b_desc_q.syndrome[6:5] == 2'b01;
 
-
     fault           = '0;
     fault.qp        = b_desc_q.qp;
     fault.responder = b_desc_q.responder;

@@ -2,8 +2,8 @@
 `include "assert.svh"
 
 /// Which sides of which QPs have lost a packet: nothing more of them may be sent until
-/// qp_reset, or of the requester's side until the first packet of its next try comes (revive_i, a
-/// pulse with that packet's index_i).
+/// qp_reset, or until a packet comes that the fault does not bar (revive_i, a pulse with that
+/// packet's index_i): the first of the requester's next try, the NAK that tells of the fault.
 ///
 /// index_i is {responder, QP}; killed_o is combinational, kill_i and revive_i show from the next
 /// cycle on. A qp_reset is answered, and the bits of the QP cleared, when all packets taken before

@@ -11,11 +11,10 @@
 /// there, and then has no gap other than by eth_tx_ready_i; frames are padded to 60 bytes. A raw
 /// frame gets the checksums that it asks for. A payload that cannot be had (translation refused,
 /// DMA error) drops the packet, reports tx_fault once, and drops all later packets of that side of
-/// that QP until qp_reset or a descriptor with turned. A descriptor with tell is
-/// reported there too, when its packet has left (UC, UD: its message is done). A request with
-/// ack_req is reported on left_* when the port has taken the last word of its frame (tx_port).
-/// reach: what a QP has sent (tx_sent), a cycle after reach_rd_en_i. busy_o: something moves
-/// inside.
+/// that QP until qp_reset or a descriptor with turned. A descriptor with tell is reported there
+/// too, when its packet has left (UC, UD: its message is done). A request with ack_req is reported
+/// on left_* when the port has taken the last word of its frame (tx_port). reach: what a QP has
+/// sent (tx_sent), a cycle after reach_rd_en_i. busy_o: something moves inside.
 module tx_path (
     input  wire logic                      clk_i,
     input  wire logic                      rst_ni,
@@ -102,8 +101,7 @@ module tx_path (
   logic [15:0] head_tci;
   logic [4:0] head_count;
   rnic_pkg::tx_fault_t head_fault;
-  logic head_vlan, head_raw, head_csum, head_tell, head_quiet, head_turned,
-      head_asks;
+  logic head_vlan, head_raw, head_csum, head_tell, head_quiet, head_turned, head_asks;
   rnic_pkg::timer_event_t head_left;
 
   logic few;
@@ -170,8 +168,7 @@ module tx_path (
       .head_valid_i(head_valid), .head_ready_o(head_ready),
       .head_bytes_i(head_bytes), .head_length_i(head_length), .head_fault_i(head_fault),
       .head_last_psn_i(head_left.psn),
-      .head_tell_i(head_tell), .head_quiet_i(head_quiet),
-      .head_turned_i(head_turned),
+      .head_tell_i(head_tell), .head_quiet_i(head_quiet), .head_turned_i(head_turned),
       .rd_rsp_valid_i, .rd_rsp_ready_o, .rd_rsp_data_i,
       .xlate_retire_valid_o, .xlate_retire_epoch_o,
       .frame_valid_o(frame_valid), .frame_ready_i(frame_ready),

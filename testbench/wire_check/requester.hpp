@@ -52,6 +52,7 @@ class Requester {
     const char* what{};
   };
 
+  /// A response that has come, whatever it says.
   struct Answer {
     std::uint32_t psn{};
     Moment came;

@@ -339,11 +339,7 @@ void round(Lab& lab, Crew& crew) {
   const auto limit = lab.world.now_ns() + 20'000'000;
   const auto done = [&] {
     for (std::size_t host = 0; host < 2; ++host) lab.take(host);
-    if (ends) return lab.all_taken();
-    for (auto& host : lab.ends)
-      for (auto& end : host)
-        if (!end.sends.empty()) return false;
-    return true;
+    return ends ? lab.all_taken() : lab.all_sent(0) && lab.all_sent(1);
   };
   while (!done() && lab.world.now_ns() < limit) {
     if (!ends)
