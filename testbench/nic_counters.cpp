@@ -22,7 +22,7 @@ std::vector<CounterTrouble> trouble(const NicCounters& counters) {
   static const std::initializer_list<std::pair<const char*, std::vector<C>>> kKinds = {
       {"repaired",
        {C::kSequenceRetries, C::kAckTimeouts, C::kRnrRetries, C::kTxNaks, C::kTxRnrNaks, C::kRxNaks, C::kRxGaps,
-        C::kRxDuplicate, C::kRxPsnError, C::kRxRnr, C::kRxBehindAtomic}},
+        C::kRxDuplicate, C::kRxPsnError, C::kRxRnr}},
       {"dropped",
        {C::kTxDropped, C::kRxMalformed, C::kRxBadIcrc, C::kRxOverflow, C::kRxNoQp, C::kRxBadState, C::kRxBadPeer,
         C::kRxBadQkey, C::kRxBrokenMessages, C::kRxNoRoom, C::kRxStrayResponses, C::kCqOverruns, C::kEqOverruns}},

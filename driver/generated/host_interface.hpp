@@ -300,7 +300,7 @@ enum class QpCounter : std::uint8_t {
   kBadState = 2,  ///< Packets that the QP does not take: of another service, in this state, or behind a fatal error; dropped
   kDuplicates = 3,  ///< Duplicate requests: not executed again
   kPsnErrors = 4,  ///< Requests ahead of the expected PSN, dropped; the first is NAKed
-  kBehindAtomic = 5,  ///< Requests that waited until an earlier atomic was executed, or behind one that waits
+  kHeld = 5,  ///< Requests that waited until an earlier atomic or invalidation of the same QP was done, or behind one that waits
   kInvalidRequests = 6,  ///< Requests NAKed invalid; on UC and UD: of a wrong length or without the right, dropped
   kForbidden = 7,  ///< RC requests for which the QP is not set up
   kNoReceive = 8,  ///< Messages without a receive WQE: RNR NAK, or on UC and UD dropped
@@ -430,7 +430,7 @@ enum class Counter : std::uint8_t {
   kRxNoRoom,  ///< Reads and atomics that waited because repeated ones of the same QP fill the ring
   kRxSrqErrors,  ///< Messages that needed a WQE of an SRQ in error; their QP fails
   kRxRnr,  ///< Messages without a receive WQE: RNR NAK, or on UC and UD dropped
-  kRxBehindAtomic,  ///< Requests that waited until an earlier atomic was executed, or behind one that waits
+  kRxHeld,  ///< Requests that waited until an earlier atomic or invalidation of the same QP was done, or behind one that waits
   kRxAcks,  ///< ACKs received; not those that answer nothing (RxStrayResponses) or show a loss (RxGaps)
   kRxNaks,  ///< NAKs received, RNR NAKs too; not those that answer nothing (RxStrayResponses) or show a loss (RxGaps)
   kRxGaps,  ///< Responses missing in front of one that came
@@ -507,7 +507,7 @@ inline constexpr std::array<std::string_view, 75> kCounterNames = {
     "RxNoRoom",
     "RxSrqErrors",
     "RxRnr",
-    "RxBehindAtomic",
+    "RxHeld",
     "RxAcks",
     "RxNaks",
     "RxGaps",
@@ -563,7 +563,7 @@ inline constexpr std::array<std::string_view, 24> kQpCounterNames = {
     "BadState",
     "Duplicates",
     "PsnErrors",
-    "BehindAtomic",
+    "Held",
     "InvalidRequests",
     "Forbidden",
     "NoReceive",

@@ -545,10 +545,10 @@ enum rnic_qp_counter {
 	/* Requests ahead of the expected PSN, dropped; the first is NAKed */
 	RNIC_QP_COUNTER_PSN_ERRORS = 0x4,
 	/*
-	 * Requests that waited until an earlier atomic was executed, or
-	 * behind one that waits
+	 * Requests that waited until an earlier atomic or invalidation of
+	 * the same QP was done, or behind one that waits
 	 */
-	RNIC_QP_COUNTER_BEHIND_ATOMIC = 0x5,
+	RNIC_QP_COUNTER_HELD = 0x5,
 	/*
 	 * Requests NAKed invalid; on UC and UD: of a wrong length or without
 	 * the right, dropped
@@ -708,7 +708,7 @@ enum rnic_counter {
 	RNIC_COUNTER_RX_NO_ROOM,
 	RNIC_COUNTER_RX_SRQ_ERRORS,
 	RNIC_COUNTER_RX_RNR,
-	RNIC_COUNTER_RX_BEHIND_ATOMIC,
+	RNIC_COUNTER_RX_HELD,
 	RNIC_COUNTER_RX_ACKS,
 	RNIC_COUNTER_RX_NAKS,
 	RNIC_COUNTER_RX_GAPS,

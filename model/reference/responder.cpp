@@ -147,6 +147,12 @@ Task<Done> Responder::read(QpPtr qp, Packet packet) {
   co_return Done{};
 }
 
+/// What is there already has waited for what is done now, if it is new.
+void Responder::count_held(Qp& qp) {
+  for (const Packet& waiting : qp.requests_in)
+    if (ahead(waiting.psn, qp.rq_psn) < kHalf) nic_.count(qp, Count::RxHeld, QpCount::Held);
+}
+
 /// Read, compute, write, with nobody else's atomic of this NIC between (9.4.5). What is behind it on its queue pair
 /// waits.
 Task<Done> Responder::atomic(QpPtr qp, Packet packet) {
@@ -190,8 +196,7 @@ Task<Done> Responder::atomic(QpPtr qp, Packet packet) {
     refuse(*qp, ours ? aeth::NakRemoteOperational : aeth::NakRemoteAccess,
            ours ? Status::FatalErr : Status::RemAccessErr);
   }
-  for (const Packet& waiting : qp->requests_in)
-    if (ahead(waiting.psn, qp->rq_psn) < kHalf) nic_.count(*qp, Count::RxBehindAtomic, QpCount::BehindAtomic);
+  count_held(*qp);
   atomic_busy_ = false;
   atomic_free_.raise();
   co_return Done{};
@@ -267,6 +272,7 @@ Task<Done> Responder::message(QpPtr qp, Packet packet) {
     const MemOp outcome = co_await nic_.memory.invalidate(key, qp->pd, qp->index(), true);
     nic_.count(outcome == MemOp::Ok ? Count::MemoryOps : Count::MemoryOpsRefused);
     if (void_now()) co_return Done{};
+    count_held(*qp);
     if (outcome != MemOp::Ok) {  // decisions 48
       complete(*qp, Status::LocProtErr, packet, qp->message_bytes, static_cast<std::uint8_t>(outcome));
       qp->answers.push_back({Answer::Kind::Nak, packet.psn, qp->msn, aeth::NakRemoteAccess});

@@ -30,6 +30,7 @@ class Responder {
   static void placed(Qp& qp, const Packet& packet);
   void repeat(Qp& qp, const Packet& packet);
   void refuse(Qp& qp, std::uint8_t syndrome, Status cause);
+  void count_held(Qp& qp);
   void invalid(Qp& qp);
   void queue_ack(Qp& qp, std::uint32_t psn);
   void not_ready(Qp& qp);

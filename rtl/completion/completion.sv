@@ -85,6 +85,8 @@ module completion (
     output rnic_pkg::mem_op_t              unbind_mem_op_data_o,
     input  wire logic                      unbind_mem_op_rsp_valid_i,
     output logic                           unbinding_o,
+    // rx_post: what waits behind an invalidation may go on; a pulse
+    output logic                           invalidation_over_o,
     output logic                           sq_wake_valid_o,
     output logic [7:0]                     sq_wake_qp_o,
     // As in qp_timer: a QP begins to send; a packet that asks for an answer has left; Read data has
@@ -212,7 +214,7 @@ module completion (
       .mem_op_rsp_valid_i, .mem_op_rsp_ready_o, .mem_op_rsp_data_i,
       .unbind_mem_op_valid_o, .unbind_mem_op_ready_i, .unbind_mem_op_data_o,
       .unbind_mem_op_rsp_valid_i, .unbinding_o,
-      .sq_wake_valid_o, .sq_wake_qp_o,
+      .invalidation_over_o, .sq_wake_valid_o, .sq_wake_qp_o,
       .begun_valid_i, .begun_qp_i,
       .left_valid_i, .left_ready_o, .left_data_i,
       .timer_valid_i, .timer_data_i,

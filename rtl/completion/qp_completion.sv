@@ -60,6 +60,8 @@ module qp_completion (
     output rnic_pkg::mem_op_t              unbind_mem_op_data_o,
     input  wire logic                      unbind_mem_op_rsp_valid_i,
     output logic                           unbinding_o,
+    // rx_post: what waits behind an invalidation may go on; a pulse
+    output logic                           invalidation_over_o,
     output logic                           sq_wake_valid_o,
     output logic [7:0]                     sq_wake_qp_o,
     // As in qp_timer: a QP begins to send; a packet that asks for an answer has left; Read data has
@@ -169,7 +171,7 @@ module qp_completion (
       .mem_op_valid_o, .mem_op_ready_i, .mem_op_data_o,
       .mem_op_rsp_valid_i, .mem_op_rsp_ready_o, .mem_op_rsp_data_i,
       .clear_valid_i(clear_valid), .clear_qp_i(qp_reset_qp_i),
-      .invalidated_o(post_invalidated), .refused_o(post_refused),
+      .invalidated_o(post_invalidated), .refused_o(post_refused), .invalidation_over_o,
       .busy_o(post_busy), .busy_qp_o(post_busy_qp)
   );
 

@@ -19,9 +19,10 @@
 /// handed over before the error.
 ///
 /// A SEND with invalidate has its key invalidated (mem_op_*) before its CQE, so that no access
-/// under the key can start once the CQE is there (o9-5.2; 10.6.5.1). If that is refused, the
-/// Receive fails and the peer gets a NAK; what the QP's peer sent behind it is dropped here, until
-/// clear_valid_i, but for the WQEs of an SRQ that it took: they are flushed.
+/// under the key can start once the CQE is there (o9-5.2; 10.6.5.1). Then what rx_park holds behind
+/// it may go on (`invalidating`, invalidation_over_o). If it is refused, the Receive fails and the
+/// peer gets a NAK; what the QP's peer sent behind it is dropped here, until clear_valid_i, but for
+/// the WQEs of an SRQ that it took: they are flushed.
 module rx_post (
     input  wire logic                  clk_i,
     input  wire logic                  rst_ni,
@@ -71,9 +72,10 @@ module rx_post (
     input  wire logic [7:0]            clear_qp_i,
     output logic                       busy_o,
     output logic [7:0]                 busy_qp_o,
-    // An invalidation was done, or refused; pulses
+    // Pulses: an invalidation was done, or refused; what waits for one may go on
     output logic                       invalidated_o,
-    output logic                       refused_o
+    output logic                       refused_o,
+    output logic                       invalidation_over_o
 );
   // Idle        ready for a packet
   // Invalidate  offers the invalidation
@@ -95,12 +97,11 @@ module rx_post (
 
   rnic_pkg::rx_done_t done_q;
   rnic_pkg::recv_ctx_t ctx_q;
-  logic need_ctx, give_back, need_rsp, need_retire, need_error, live, emit, all_sent;
-  logic rel_due_q, rsp_due_q, retire_due_q, error_due_q;
-  logic rel_left, rsp_left, retire_left, error_left;
+  logic need_ctx, give_back, need_rsp, need_retire, need_error, live, emit, all_sent, executed;
+  logic rel_due_q, rsp_due_q, retire_due_q, error_due_q, rel_left, rsp_left, retire_left;
   logic [7:0] receive_status;
   logic [255:0] dead_q;
-  logic dead, request, invalidate, refused_q, killed_q;
+  logic dead, request, invalidate, invalidate_q, refused_q, killed_q, error_left;
   logic [2:0] refusal_q;
 
   // After a refused invalidation, or a SEND that came to nothing, nothing of the QP's requests
@@ -187,15 +188,16 @@ module rx_post (
       // What is still to come of a message under way is dropped.
       if (ctx_q.msg != rnic_pkg::RecvMessageNone) rel_data_o.msg = rnic_pkg::RecvMessageDropped;
       rel_data_o.take    = !ctx_q.take;
-    end else begin
+    end else if (!done_q.srq) begin
       rel_data_o.rq_done = ctx_q.rq_done + 1'b1;
     end
+    if (executed) rel_data_o.invalidating = 1'b0;
   end
 
   // Commands leave when their due bit is set and it is their turn.
   assign emit            = state_q == StEmit || (state_q == StStart && !need_ctx);
   assign rel_valid_o     = state_q == StEmit && rel_due_q;
-  assign rel_write_o     = live && !done_q.srq;
+  assign rel_write_o     = live && (!done_q.srq || executed);
   assign rsp_cmd_valid_o = emit && need_rsp && rsp_due_q;
   assign retire_valid_o  = emit && need_retire && retire_due_q;
   assign error_valid_o   = emit && need_error && error_due_q && !(need_rsp && rsp_due_q);
@@ -236,8 +238,9 @@ module rx_post (
   always_ff @(posedge clk_i) begin
     state_q <= state_d;
     if (done_valid_i && done_ready_o) begin
-      done_q   <= done_data_i;
-      killed_q <= dead && request;
+      done_q       <= done_data_i;
+      killed_q     <= dead && request;
+      invalidate_q <= invalidate;
     end
     if (ctx_valid_i) ctx_q <= ctx_data_i;
     if (state_q == StIdle) refused_q <= 1'b0;
@@ -281,12 +284,15 @@ module rx_post (
   assign invalidated_o = mem_op_rsp_ready_o && mem_op_rsp_valid_i &&
                          mem_op_rsp_data_i.status == rnic_pkg::MemOpStatusOk;
   assign refused_o     = mem_op_rsp_ready_o && mem_op_rsp_valid_i && !invalidated_o;
+  assign executed      = invalidate_q && !refused_q;
+  assign invalidation_over_o = rel_valid_o && rel_ready_i && rel_write_o && executed;
 
   `ASSERT_HOLD(CqeHold, cqe_valid_o, cqe_ready_i, cqe_data_o)
   `ASSERT_HOLD(RspHold, rsp_cmd_valid_o, rsp_cmd_ready_i, rsp_cmd_data_o)
   `ASSERT_HOLD(RetireHold, retire_valid_o, retire_ready_i, retire_data_o)
   `ASSERT_HOLD(ErrorHold, error_valid_o, error_ready_i, error_data_o)
   `ASSERT_HOLD(MemOpHold, mem_op_valid_o, mem_op_ready_i, mem_op_data_o)
+  `ASSERT(WasInvalidating, !invalidation_over_o || ctx_q.invalidating)
   `ASSERT(OldestReceive, !cqe_valid_o || done_q.fault || done_q.srq
       || ctx_q.rq_done == done_q.wqe_idx)
 endmodule

@@ -255,7 +255,7 @@ package rnic_pkg;
   localparam logic [4:0] QpCounterBadState = 5'd2;  // Packets that the QP does not take: of another service, in this state, or behind a fatal error; dropped
   localparam logic [4:0] QpCounterDuplicates = 5'd3;  // Duplicate requests: not executed again
   localparam logic [4:0] QpCounterPsnErrors = 5'd4;  // Requests ahead of the expected PSN, dropped; the first is NAKed
-  localparam logic [4:0] QpCounterBehindAtomic = 5'd5;  // Requests that waited until an earlier atomic was executed, or behind one that waits
+  localparam logic [4:0] QpCounterHeld = 5'd5;  // Requests that waited until an earlier atomic or invalidation of the same QP was done, or behind one that waits
   localparam logic [4:0] QpCounterInvalidRequests = 5'd6;  // Requests NAKed invalid; on UC and UD: of a wrong length or without the right, dropped
   localparam logic [4:0] QpCounterForbidden = 5'd7;  // RC requests for which the QP is not set up
   localparam logic [4:0] QpCounterNoReceive = 5'd8;  // Messages without a receive WQE: RNR NAK, or on UC and UD dropped
@@ -506,7 +506,7 @@ package rnic_pkg;
   localparam int unsigned CounterRxNoRoom = 23;
   localparam int unsigned CounterRxSrqErrors = 24;
   localparam int unsigned CounterRxRnr = 25;
-  localparam int unsigned CounterRxBehindAtomic = 26;
+  localparam int unsigned CounterRxHeld = 26;
   localparam int unsigned CounterRxAcks = 27;
   localparam int unsigned CounterRxNaks = 28;
   localparam int unsigned CounterRxGaps = 29;
@@ -1570,8 +1570,9 @@ package rnic_pkg;
   } send_ctx_t;
 
   /// Receive side of a QP. state .. remote_read are set by the admin queue; the rest is dynamic.
-  localparam int unsigned RecvCtxBits = 505;
+  localparam int unsigned RecvCtxBits = 506;
   typedef struct packed {
+    logic invalidating;  // A SEND with invalidate has come whose key is not invalidated yet
     logic [7:0] parked;  // Requests that wait in rx_park
     logic [23:0] reads_since;  // PSNs of Reads and atomics behind the newest SEND or WRITE; bit 23 stays set
     logic established;  // A packet of the peer has come

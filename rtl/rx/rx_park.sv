@@ -3,15 +3,17 @@
 
 /// Where requests wait that must not be executed yet, so that nobody but their own QP waits for
 /// them: a SEND or WRITE behind an atomic that has not been executed (InfiniBand specification 9.5,
-/// C9-28), and whatever of that QP comes behind it.
+/// C9-28) or behind a SEND with invalidate whose key has not been invalidated (9.9.3.1), and
+/// whatever of that QP comes behind it.
 ///
 /// Passes packets from the front end on to the receive engine. Its check stage, which has the
 /// context, judges each of them, in the order in which they were offered (judged_valid_i). One that
 /// must wait (held_i) goes into the lot with its payload, and leaves no trace in the engine but the
 /// count `parked` of its QP. The oldest of the lot is offered again, marked `parked`, when an
-/// atomic has been answered (retry_i), and every RetryCycles, because its QP may have failed
-/// meanwhile: then it is dropped as any packet of such a QP. The lot is a queue: QPs that wait,
-/// wait for each other; atomics are executed one after the other in any case.
+/// atomic has been answered or a key invalidated (retry_i), and every RetryCycles, because its QP
+/// may have failed meanwhile: then it is dropped as any packet of such a QP. The lot is a queue:
+/// QPs that wait, wait for each other; atomics and invalidations are done one after the other in
+/// any case.
 ///
 /// A packet is taken only when the lot has room for it, so a held one always finds its place. A
 /// full lot holds up everybody, until its oldest packet may go. clear_valid_i: the packets of QP
@@ -150,7 +152,7 @@ module rx_park #(
   always_ff @(posedge clk_i) begin
     pause_q <= waits_q ? pause_q + 1'b1 : '0;
     if (offered && offer_lot) asked_q <= 1'b1;
-    // An atomic that was answered while the packet was being judged may be the one.
+    // What was done while the packet was being judged may be what it waits for.
     retry_q <= asked_q && (retry_q || retry_i);
     if (judged_valid_i && judged_lot) begin
       asked_q <= 1'b0;

@@ -15,8 +15,11 @@
 ///
 /// SENDs, WRITEs and atomics are executed in the order in which they come (9.5, C9-28), and an
 /// atomic only when its turn to answer comes. A SEND or WRITE that is here before that is held, and
-/// so is all that is new behind it (`parked`, rx_park): it is judged when it comes again. A READ or
-/// atomic that finds the ring full of repeated ones is held too (no_room_o, the first time).
+/// so is all that is new behind it (`parked`, rx_park): it is judged when it comes again. So is one
+/// behind a SEND with invalidate whose key has not been invalidated yet: if that is refused,
+/// nothing behind it may be executed (9.9.3.1). READs and atomics need not wait for that: they are
+/// executed behind the completion block, which drops them (rx_post). A READ or atomic that finds
+/// the ring full of repeated ones is held too (no_room_o, the first time).
 ///
 /// A WRITE with immediate data takes a receive WQE at its last packet, of which nothing is executed
 /// before there is one (9.4.3). An atomic is a Read of another kind, at a multiple of 8 (9.4.5).
@@ -93,7 +96,7 @@ module rx_request (
       | {ctx_i.reads_since[23] || read_psns[23], 23'd0};
 
   logic ahead_q, behind_q, bad_sequence_q, bad_length_q, forbidden_q, read_full_q;
-  logic atomics_due_q, all_old_q, ring_full_q;
+  logic must_wait_q, all_old_q, ring_full_q;
   logic bad_payload, bad_total;
   logic [31:0] sum_q, remain_q;
   logic [23:0] next_epsn_q, last_psn_q, newest_q, reads_since_q;
@@ -123,7 +126,7 @@ module rx_request (
         (is_atomic ? !ctx_i.remote_atomic : is_read && !ctx_i.remote_read);
     read_full_q    <= is_read && ctx_i.rd_inflight >= ctx_i.max_dest_rd;
     ring_full_q    <= is_read && (32'(in_ring) >= RingSize || ctx_i.rp_inflight == '1);
-    atomics_due_q  <= (is_send || is_write) && ctx_i.atomics_due != 5'd0;
+    must_wait_q    <= (is_send || is_write) && (ctx_i.atomics_due != 5'd0 || ctx_i.invalidating);
     sum_q          <= sum;
     remain_q       <= remain;
     newest_q       <= ctx_i.epsn - 24'd1 - ctx_i.reads_since;
@@ -161,7 +164,7 @@ module rx_request (
       // Full of repeated Reads: until one of them has been answered.
       no_room_o = !desc_i.parked;
       held_o    = 1'b1;
-    end else if (atomics_due_q) begin
+    end else if (must_wait_q) begin
       held_o = 1'b1;
     end else if (wants_o && wqe_error_i) begin
       srq_error_o = 1'b1;
@@ -202,6 +205,7 @@ module rx_request (
     end
     if (is_read && execute) ctx_o.rd_inflight = ctx_i.rd_inflight + 5'd1;
     if (is_atomic && execute) ctx_o.atomics_due = ctx_i.atomics_due + 5'd1;
+    if (is_send && invalidate && execute) ctx_o.invalidating = 1'b1;
     if (replay) ctx_o.rp_inflight = ctx_i.rp_inflight + 5'd1;
     if (held_o && !desc_i.parked) ctx_o.parked = ctx_i.parked + 8'd1;
     if (desc_i.parked && !held_o && ctx_i.parked != 8'd0) ctx_o.parked = ctx_i.parked - 8'd1;

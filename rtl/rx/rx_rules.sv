@@ -191,7 +191,7 @@ module rx_rules (
     event_o[rnic_pkg::CounterRxBrokenMessages] = datagrams && broken;
     event_o[rnic_pkg::CounterRxDuplicate]      = requests && duplicate;
     event_o[rnic_pkg::CounterRxPsnError]       = requests && psn_error;
-    event_o[rnic_pkg::CounterRxBehindAtomic]   = first_held;
+    event_o[rnic_pkg::CounterRxHeld]           = first_held;
     event_o[rnic_pkg::CounterRxForbidden]      = requests && forbidden;
     event_o[rnic_pkg::CounterRxNoRoom]         = requests && no_room;
     event_o[rnic_pkg::CounterRxInvalidRequest] = (requests && invalid) ||
@@ -207,7 +207,7 @@ module rx_rules (
     qp_event_o[rnic_pkg::QpCounterBadState]        = bad_state;
     qp_event_o[rnic_pkg::QpCounterDuplicates]      = requests && duplicate;
     qp_event_o[rnic_pkg::QpCounterPsnErrors]       = requests && psn_error;
-    qp_event_o[rnic_pkg::QpCounterBehindAtomic]    = first_held;
+    qp_event_o[rnic_pkg::QpCounterHeld]            = first_held;
     qp_event_o[rnic_pkg::QpCounterForbidden]       = requests && forbidden;
     qp_event_o[rnic_pkg::QpCounterNoRoom]          = requests && no_room;
     qp_event_o[rnic_pkg::QpCounterInvalidRequests] = event_o[rnic_pkg::CounterRxInvalidRequest];

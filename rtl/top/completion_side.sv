@@ -11,7 +11,8 @@
 ///   are kept before a context is borrowed, so nobody waits with one for our own requests to
 ///   leave.
 /// - rsp_cmd: what the responder must answer, in PSN order for each QP.
-/// - sq_wake: a pulse, the send queue may be able to go on.
+/// - sq_wake: a pulse, the send queue may be able to go on. invalidation_over: a pulse, a peer's
+///   invalidation is done, and what waits behind it may go on.
 /// - begun, left, rx_timer: what starts and stops the timer of each QP.
 /// - rq_db, cq_db, eq_db, srq_db: the host rings; taken within the time of some context turns.
 /// - cpl_send, cpl_recv: two clients of the send contexts, three of the receive contexts; rx_srq:
@@ -73,6 +74,7 @@ module completion_side (
     input  wire logic                                        unbind_mem_op_rsp_valid_i,
     output logic                                             unbinding_o,
     input  wire rnic_pkg::mem_op_rsp_t                       mem_op_rsp_data_i,
+    output logic                                             invalidation_over_o,
     output logic                                             sq_wake_valid_o,
     output logic [7:0]                                       sq_wake_qp_o,
     input  wire logic                                        begun_valid_i,
@@ -198,7 +200,7 @@ module completion_side (
       .unbind_mem_op_valid_o, .unbind_mem_op_ready_i, .unbind_mem_op_data_o,
       .unbind_mem_op_rsp_valid_i, .unbinding_o,
       .mem_op_rsp_data_i,
-      .sq_wake_valid_o, .sq_wake_qp_o,
+      .invalidation_over_o, .sq_wake_valid_o, .sq_wake_qp_o,
       .begun_valid_i, .begun_qp_i,
       .left_valid_i, .left_ready_o, .left_data_i,
       .timer_valid_i(rx_timer_valid_i), .timer_data_i(rx_timer_data_i),

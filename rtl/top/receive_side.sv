@@ -23,7 +23,8 @@
 ///   of the Read ring of the send queue.
 /// - established: a pulse, the first packet of a QP in RTR. rx_timer: a pulse, Read data has come,
 ///   for the timer of its QP.
-/// - atomic_over: a pulse, an atomic has been answered; what waits in the park is judged again.
+/// - atomic_over, invalidation_over: a pulse, an atomic has been answered, a peer's invalidation is
+///   done; what waits in the park is judged again.
 /// - rx_qp_event, place_fault: pulses for the counters of a QP.
 /// - rx_reset: forget a QP, also what is parked of it.
 module receive_side (
@@ -48,6 +49,7 @@ module receive_side (
     output logic                                             multicast_done_o,
     output logic [1:0]                                       multicast_status_o,
     input  wire logic                                        atomic_over_i,
+    input  wire logic                                        invalidation_over_i,
     input  wire logic                                        rx_reset_valid_i,
     output logic                                             rx_reset_ready_o,
     input  wire logic [7:0]                                  qp_reset_qp_i,
@@ -148,7 +150,7 @@ module receive_side (
   room_clock u_park_clock (
       .clk_i, .rst_ni, .open_i(clk_open_i), .clk_o(park_clk), .awake_o(park_awake),
       .stir_i(|{park_busy, entry_desc_valid, entry_payload_valid, rx_desc_valid, rx_payload_valid,
-          rx_judged, atomic_over_i, rx_reset_ready_o})
+          rx_judged, atomic_over_i, invalidation_over_i, rx_reset_ready_o})
   );
 
   logic engine_clk;
@@ -193,7 +195,8 @@ module receive_side (
       .desc_valid_o(rx_desc_valid), .desc_ready_i(rx_desc_ready), .desc_data_o(rx_desc_data),
       .payload_valid_o(rx_payload_valid), .payload_ready_i(rx_payload_ready),
       .payload_data_o(rx_payload_data),
-      .judged_valid_i(rx_judged), .held_i(rx_held), .retry_i(atomic_over_i),
+      .judged_valid_i(rx_judged), .held_i(rx_held),
+      .retry_i(atomic_over_i || invalidation_over_i),
       .clear_valid_i(rx_reset_ready_o), .clear_qp_i(qp_reset_qp_i)
   );
 

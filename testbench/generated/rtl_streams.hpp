@@ -976,9 +976,9 @@ struct SendCtx {
   bool operator==(const SendCtx&) const = default;
 };
 
-/// Receive side of a QP. state .. remote_read are set by the admin queue; the rest is dynamic. 505 bits.
+/// Receive side of a QP. state .. remote_read are set by the admin queue; the rest is dynamic. 506 bits.
 struct RecvCtx {
-  static constexpr std::size_t kBits = 505;
+  static constexpr std::size_t kBits = 506;
   static constexpr std::size_t kBytes = 64;
   std::uint8_t state{};  ///< QpState
   std::uint8_t in_use{};  ///< Created
@@ -1019,6 +1019,7 @@ struct RecvCtx {
   std::uint8_t established{};  ///< A packet of the peer has come
   std::uint32_t reads_since{};  ///< PSNs of Reads and atomics behind the newest SEND or WRITE; bit 23 stays set
   std::uint8_t parked{};  ///< Requests that wait in rx_park
+  std::uint8_t invalidating{};  ///< A SEND with invalidate has come whose key is not invalidated yet
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     bits::store<bits::Order::kLittle, 0>(to,
         bits::put<0, 3>(state) |
@@ -1073,7 +1074,8 @@ struct RecvCtx {
         bits::put<23, 1>(take) |
         bits::put<24, 1>(established) |
         bits::put<25, 24>(reads_since) |
-        bits::put<49, 8>(parked));
+        bits::put<49, 8>(parked) |
+        bits::put<57, 1>(invalidating));
   }
   static constexpr RecvCtx decode(std::span<const std::uint8_t, kBytes> from) {
     const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
@@ -1124,6 +1126,7 @@ struct RecvCtx {
     v.established = static_cast<std::uint8_t>(bits::get<24, 1>(word7));
     v.reads_since = static_cast<std::uint32_t>(bits::get<25, 24>(word7));
     v.parked = static_cast<std::uint8_t>(bits::get<49, 8>(word7));
+    v.invalidating = static_cast<std::uint8_t>(bits::get<57, 1>(word7));
     return v;
   }
   bool operator==(const RecvCtx&) const = default;

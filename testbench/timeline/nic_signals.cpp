@@ -106,7 +106,7 @@ constexpr std::array kReasons = {
     Cause{Counter::kRxBadPeer, RxReason::kBadPeer},
     Cause{Counter::kRxBadQkey, RxReason::kBadQkey},
     Cause{Counter::kRxBrokenMessages, RxReason::kBroken},
-    Cause{Counter::kRxBehindAtomic, RxReason::kWaits},
+    Cause{Counter::kRxHeld, RxReason::kWaits},
     Cause{Counter::kRxNoRoom, RxReason::kWaits},
     Cause{Counter::kRxDuplicate, RxReason::kDuplicate},
     Cause{Counter::kRxPsnError, RxReason::kPsnError},

@@ -208,7 +208,7 @@ void Traffic::check_orderly() {
             std::span(kWaits).first(options_.late_receive_chance > 0 ? kWaits.size() : 0));
     }
   }
-  constexpr std::array kOrder = {hw::QpCounter::kBehindAtomic};  // repairs nothing
+  constexpr std::array kOrder = {hw::QpCounter::kHeld};  // repairs nothing
   for (auto& share : shares_)
     share->for_each_qp([&](const std::string& name, umd::QueuePair& qp) { judge(name, qp, kOrder); });
 }

@@ -9,7 +9,7 @@
 
 namespace rnic::test {
 
-inline constexpr std::array<FieldProbe, 534> kStreamFieldProbes = {{
+inline constexpr std::array<FieldProbe, 535> kStreamFieldProbes = {{
     {"host_req_hdr.tlp_type", 15, 0, 3, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::HostReqHdr::decode(b.first<rtl::HostReqHdr::kBytes>()).tlp_type, false); }},
     {"host_req_hdr.poisoned", 15, 3, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::HostReqHdr::decode(b.first<rtl::HostReqHdr::kBytes>()).poisoned, false); }},
     {"host_req_hdr.addr", 15, 4, 64, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::HostReqHdr::decode(b.first<rtl::HostReqHdr::kBytes>()).addr, false); }},
@@ -172,6 +172,7 @@ inline constexpr std::array<FieldProbe, 534> kStreamFieldProbes = {{
     {"recv_ctx.established", 64, 472, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::RecvCtx::decode(b.first<rtl::RecvCtx::kBytes>()).established, false); }},
     {"recv_ctx.reads_since", 64, 473, 24, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::RecvCtx::decode(b.first<rtl::RecvCtx::kBytes>()).reads_since, false); }},
     {"recv_ctx.parked", 64, 497, 8, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::RecvCtx::decode(b.first<rtl::RecvCtx::kBytes>()).parked, false); }},
+    {"recv_ctx.invalidating", 64, 505, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::RecvCtx::decode(b.first<rtl::RecvCtx::kBytes>()).invalidating, false); }},
     {"srq_ctx.in_use", 22, 0, 1, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::SrqCtx::decode(b.first<rtl::SrqCtx::kBytes>()).in_use, false); }},
     {"srq_ctx.eqn", 22, 1, 5, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::SrqCtx::decode(b.first<rtl::SrqCtx::kBytes>()).eqn, false); }},
     {"srq_ctx.uar", 22, 6, 8, false, [](std::span<const std::uint8_t> b) { return field_bytes(rtl::SrqCtx::decode(b.first<rtl::SrqCtx::kBytes>()).uar, false); }},
@@ -562,7 +563,7 @@ inline constexpr std::array<LayoutProbe, 52> kStreamLayoutProbes = {{
     {"admin_access", 12, false, recode_layout<rtl::AdminAccess>},
     {"multicast_op", 154, false, recode_layout<rtl::MulticastOp>},
     {"send_ctx", 670, false, recode_layout<rtl::SendCtx>},
-    {"recv_ctx", 505, false, recode_layout<rtl::RecvCtx>},
+    {"recv_ctx", 506, false, recode_layout<rtl::RecvCtx>},
     {"srq_ctx", 176, false, recode_layout<rtl::SrqCtx>},
     {"path", 413, false, recode_layout<rtl::Path>},
     {"mpt", 294, false, recode_layout<rtl::Mpt>},

@@ -152,7 +152,7 @@ struct CompletionWorld {
   std::deque<std::pair<std::uint64_t, unsigned>> records;        // address, index
   std::array<std::uint64_t, hw::kCounterNames.size()> counts{};  // by counter
   std::array<unsigned, 256> wakes{};
-  unsigned eqes_done = 0, cqes_done = 0;
+  unsigned eqes_done = 0, cqes_done = 0, invalidations_over = 0;
 };
 
 inline CompletionWorld::CompletionWorld(std::uint64_t s)
@@ -204,6 +204,7 @@ inline CompletionWorld::CompletionWorld(std::uint64_t s)
       monitor([this] {
         for (std::size_t i = 0; i < counts.size(); ++i) counts[i] += port_bit(dut().event_o, i);
         if (dut().sq_wake_valid_o) ++wakes[dut().sq_wake_qp_o];
+        invalidations_over += dut().invalidation_over_o;
       }) {
   for (Agent* a : std::initializer_list<Agent*>{&dones, &tx_faults, &retire_cmds, &errors, &flushes, &rq_doorbells,
                                                 &cq_doorbells, &eq_doorbells, &rsps, &msix, &queue_writes,

@@ -90,7 +90,7 @@ class ProtocolModel {
         {hw::Counter::kRxBadState, hw::QpCounter::kBadState},
         {hw::Counter::kRxDuplicate, hw::QpCounter::kDuplicates},
         {hw::Counter::kRxPsnError, hw::QpCounter::kPsnErrors},
-        {hw::Counter::kRxBehindAtomic, hw::QpCounter::kBehindAtomic},
+        {hw::Counter::kRxHeld, hw::QpCounter::kHeld},
         {hw::Counter::kRxInvalidRequest, hw::QpCounter::kInvalidRequests},
         {hw::Counter::kRxForbidden, hw::QpCounter::kForbidden},
         {hw::Counter::kRxRnr, hw::QpCounter::kNoReceive},
@@ -294,7 +294,7 @@ class ProtocolModel {
       if (!d.parked) count(counter);
       return false;
     };
-    if (!duplicate && c.parked != 0 && !d.parked) return hold(hw::Counter::kRxBehindAtomic);
+    if (!duplicate && c.parked != 0 && !d.parked) return hold(hw::Counter::kRxHeld);
     if (d.parked && c.parked != 0) --c.parked;
 
     // PSN
@@ -361,7 +361,8 @@ class ProtocolModel {
     if (kind == Kind::kRead && (c.rd_inflight + c.rp_inflight >= 32 || c.rp_inflight == 31))
       return hold(hw::Counter::kRxNoRoom);  // beside repeated ones
     // SENDs, WRITEs and atomics are executed in their order; what is in sequence is not NAKed for that (9.7.5.2.2).
-    if (kind != Kind::kRead && c.atomics_due != 0) return hold(hw::Counter::kRxBehindAtomic);
+    // 9.9.3.1: nor is anything while an invalidation in front of it may still be refused.
+    if (kind != Kind::kRead && (c.atomics_due != 0 || c.invalidating)) return hold(hw::Counter::kRxHeld);
     // 9.4.3: a WRITE with immediate data needs its receive WQE at its last packet.
     const bool write_imm = kind == Kind::kWrite && immediate;
     const bool wants = (kind == Kind::kSend && starts) || write_imm;
@@ -414,6 +415,7 @@ class ProtocolModel {
       }
     } else {
       c.reads_since = 0;
+      c.invalidating = invalidate;
       plan.first_byte = starts ? 0 : c.received;
       plan.byte_count = static_cast<std::uint32_t>(plan.first_byte + size);
       plan.solicited = d.solicited;

@@ -674,6 +674,7 @@ TEST_CASE("completion: a SEND with invalidate invalidates before its CQE, or fai
     d.ack_req = d.msg_last = 1;
     d.pd = 0xABCDEF;
     d.with_invalidate = 1;
+    r.invalidating = 1;
     d.immediate = static_cast<std::uint32_t>(raw(status)) << 24 | 0x5678;
     w.dones.push(d);
     // Behind it, from the same QP: a SEND and a duplicate; and a response, which is another matter.
@@ -722,6 +723,58 @@ TEST_CASE("completion: a SEND with invalidate invalidates before its CQE, or fai
   }
   CHECK(count(w, hw::Counter::kMemoryOps) == 1);
   CHECK(count(w, hw::Counter::kMemoryOpsRefused) == 4);
+}
+
+// Nothing behind a refused invalidation is executed (InfiniBand specification 9.9.3.1): what waits for it may go on
+// when it is done, with the Receive of an SRQ as with one of its own, and never when it was refused or the QP has
+// failed.
+TEST_CASE("completion: what waits behind an invalidation goes on when it is done, and then alone", "[rtl]") {
+  CompletionWorld w(seed(36));
+  w.create_eq(2, 17);
+  w.create_cq(9, 5, 2);
+  w.mem_ops.judge = [&](const rtl::MemOp& op) {
+    CHECK(w.recv.contexts[op.qp].invalidating == 1);
+    CHECK(w.invalidations_over == 0);
+    return static_cast<rtl::MemOpStatus>(op.key);
+  };
+  unsigned qp = 40;
+  for (const bool srq : {false, true}) {
+    for (const auto status : {rtl::MemOpStatus::kOk, rtl::MemOpStatus::kBadAccess}) {
+      for (const bool failed : {false, true}) {
+        ++qp;
+        w.create_qp(qp, 0x900 + qp, 9, 9);
+        if (!srq) w.post_receives(qp, 1);
+        w.settle(20);
+        auto& r = w.recv.contexts[qp];
+        rtl::RxDone d;
+        d.qp = static_cast<std::uint8_t>(qp);
+        d.qpn = r.qpn;
+        d.action = raw(Action::kReceiveDone);
+        d.msg_last = d.with_invalidate = 1;
+        d.srq = d.takes = srq;
+        d.wqe_idx = r.rq_done;
+        d.immediate = raw(status);
+        r.srq = srq;
+        r.invalidating = 1;
+        if (!srq) ++r.rq_head;
+        if (failed) {
+          w.errors.push({static_cast<std::uint8_t>(qp), 10, 0});
+          w.settle();
+          REQUIRE(r.state == raw(hw::QpState::kErr));
+        }
+        const auto done = r.rq_done;
+        w.invalidations_over = 0;
+        w.dones.push(d);
+        w.settle();
+        const bool over = status == rtl::MemOpStatus::kOk && !failed;
+        CHECK(w.invalidations_over == (over ? 1 : 0));
+        CHECK(r.invalidating == (over ? 0 : 1));
+        CHECK(r.rq_done == static_cast<std::uint16_t>(done + (!srq && !failed)));
+        w.ring_cq(9, 0);
+        w.poll(9);
+      }
+    }
+  }
 }
 
 // An acknowledgement is one of all requests before it (9.7.5.1.2): none may go out behind a SEND whose Receive was

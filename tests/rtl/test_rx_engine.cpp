@@ -270,6 +270,11 @@ struct Bed {
         answer_them(m.recv);
         recv.change(qp, answer_them);
       }
+      if (m.recv.invalidating && bench.chance(0.7)) {
+        const auto invalidated = [](rtl::RecvCtx& ctx) { ctx.invalidating = 0; };
+        invalidated(m.recv);
+        recv.change(qp, invalidated);
+      }
     }
     if (m.recv.qp_type != 0) return;
     if (bench.chance(0.6)) {  // Reads that have arrived retire
@@ -1339,6 +1344,42 @@ TEST_CASE(
       bed.settle(20000);
       bed.recv.change(static_cast<std::uint8_t>(next - 1), answered);
       answered(m.recv);
+      bed.settle(1000);
+    }
+  }
+  // 9.9.3.1: nothing behind a refused invalidation is executed, so SENDs and WRITEs wait until it is done, and what
+  // comes behind them; a Read that is right behind it does not, the completion block knows by then.
+  {
+    auto& m = fresh();
+    bed.settle(1000);
+    const auto invalidated = [](rtl::RecvCtx& ctx) { ctx.invalidating = 0; };
+    for (int lap = 0; lap < 2; ++lap) {
+      bed.post_receive(static_cast<std::uint8_t>(next - 1));
+      bed.post_receive(static_cast<std::uint8_t>(next - 1));
+      bed.settle(1000);
+      REQUIRE(request(m, 0x17, 0, 0, m.recv.epsn));
+      REQUIRE(request(m, 0x0c, 0, 0, m.recv.epsn));
+      const std::uint32_t first = m.recv.epsn;
+      bed.again = false;
+      REQUIRE_FALSE(request(m, 0x0a, 0, 0, first));
+      REQUIRE_FALSE(request(m, 0x0c, 0, 0, (first + 1) & 0xffffff));
+      REQUIRE_FALSE(request(m, 0x04, 0, 0, (first + 2) & 0xffffff));
+      bed.again = true;
+      REQUIRE_FALSE(request(m, 0x0a, 0, 0, first));
+      REQUIRE(m.recv.parked == 3);
+      bed.settle(20000);
+      invalidated(m.recv);
+      bed.recv.change(static_cast<std::uint8_t>(next - 1), invalidated);
+      bed.settle(1000);
+      REQUIRE(request(m, 0x0a, 0, 0, first));
+      REQUIRE(request(m, 0x0c, 0, 0, (first + 1) & 0xffffff));
+      REQUIRE(request(m, 0x04, 0, 0, (first + 2) & 0xffffff));
+      REQUIRE(m.recv.parked == 0);
+      bed.again.reset();
+      bed.settle(20000);
+      const auto answered = [](rtl::RecvCtx& ctx) { ctx.rd_inflight = 0; };
+      answered(m.recv);
+      bed.recv.change(static_cast<std::uint8_t>(next - 1), answered);
       bed.settle(1000);
     }
   }

@@ -132,7 +132,7 @@ TEST_CASE("what is lost, repeated or not ready counts for both ends of its conne
     must(pair.a.post_send(atomic));
     CHECK(lab.run(pair, WqeOpcode::kWrite, 10) == CqeStatus::kSuccess);  // the atomic's completion
     CHECK(lab.a.sent().status == CqeStatus::kSuccess);
-    lab.expect(pair.b, {{QpCounter::kBehindAtomic, 1}});
+    lab.expect(pair.b, {{QpCounter::kHeld, 1}});
     lab.expect(pair.a, {});
   });
 }
