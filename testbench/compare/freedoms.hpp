@@ -23,6 +23,7 @@ enum class Freedom : std::uint8_t {
   kRefusedPsn,
   kDroppedBehind,
   kOwnCopies,
+  kTwoFaults,
   kNumbers,
   kAckRequest,
   kCounters,
@@ -35,7 +36,7 @@ struct FreedomEntry {
   std::string_view clause;   ///< What leaves it open
 };
 
-inline constexpr std::array<FreedomEntry, 17> kFreedoms = {{
+inline constexpr std::array<FreedomEntry, 18> kFreedoms = {{
     {Freedom::kTimes, "when anything happens", "that it has happened before all is at rest",
      "no clause sets times but those of time-outs"},
     {Freedom::kCompletionOrder, "the order of completions and events of different queue pairs, queues, objects",
@@ -78,6 +79,9 @@ inline constexpr std::array<FreedomEntry, 17> kFreedoms = {{
     {Freedom::kOwnCopies,
      "whether a datagram to a group comes to the sender's own port while an earlier one is on its way there",
      "those that come one at a time: programs wait behind each", "host_interface.md, LoopLost; IB 9.8.3, unreliable"},
+    {Freedom::kTwoFaults, "which of two faults of one Receive is told",
+     "each of them alone: programs give a Receive one fault",
+     "IB 9.7.4.1, 9.9.3: no order among the checks of a Receive"},
     {Freedom::kNumbers, "QPNs, key values, UDP source ports that follow from QPNs",
      "which queue pair, region or window they name", "decisions 16"},
     {Freedom::kAckRequest, "the AckReq bit", "that what was asked for is acknowledged: its request ends", "IB 9.7.3.1"},

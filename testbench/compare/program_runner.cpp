@@ -103,6 +103,7 @@ class Recording {
     const bool receives = step.kind == StepKind::kReceive;
     if (!posts(step) && !receives) return;
     posted_[step.host][step.context] = {&step, false};
+    if (receives && !vector_.setup.srq) receives_[{step.host, step.qp}].insert(step.context);
     if (!receives && (step.flags & ND_OP_FLAG_SILENT_SUCCESS) == 0) ++outstanding_;
   }
 
@@ -110,6 +111,7 @@ class Recording {
   void begin_anew(std::size_t host, std::size_t qp) {
     packets_.restart(host, qp);
     first_error_.erase({host, qp});
+    receives_.erase({host, qp});
   }
 
   void finish_batch(std::size_t number) {
@@ -160,6 +162,7 @@ class Recording {
                   {"status", cqe_status_name(result.status)},
                   {"qp", qp}};
     const bool receives = queue == VectorQueue::kReceive;
+    if (receives) receives_[{host, qp == 0 ? 0 : qp - 1}].erase(result.id);
     if (result.status == hw::CqeStatus::kSuccess) {
       // What a Send or a memory request reports as its length the specification leaves open.
       if (receives || result.kind == umd::RequestKind::kRead) entry["bytes"] = result.byte_count;
@@ -217,7 +220,8 @@ class Recording {
     open_.push_back({bytes.data() + first, std::min<std::uint64_t>(length, bytes.size() - first)});
   }
 
-  /// All that was posted has retired, silent requests too.
+  /// All that was posted has retired, silent requests too, and the Receives of queue pairs that have failed: one that
+  /// waits for memory which does not answer is flushed when its time is over, long after the requests.
   bool retired() {
     states_ = psns_ = json::object();
     bool all = true;
@@ -232,6 +236,7 @@ class Recording {
       const auto& now = *answer;
       const auto rts = static_cast<std::uint8_t>(hw::QpState::kRts);
       if (now.state == rts && now.sq_retired != now.sq_producer) all = false;
+      if (now.state == static_cast<std::uint8_t>(hw::QpState::kErr) && !receives_[{host, qp}].empty()) all = false;
       states_[qp_name(host, qp)] = state_name(now.state);
       const auto& numbers = session_.numbers().hosts;
       if (now.state == rts && core.type() == hw::QpType::kRc)
@@ -372,6 +377,7 @@ class Recording {
   PacketRecord packets_;
   std::vector<std::string> names_;  ///< Of regions with memory of their own
   std::array<std::map<std::uint64_t, Posted>, 2> posted_;
+  std::map<std::pair<std::size_t, std::size_t>, std::set<std::uint64_t>> receives_;  ///< That have not ended
   std::int64_t outstanding_ = 0;
   bool with_details_ = false;
   std::set<std::pair<std::size_t, std::size_t>> touched_;  ///< Host and queue pair, of the batch

@@ -36,7 +36,7 @@ class Compare(unittest.TestCase):
         self.assertEqual(figures["failures"], {})
         # It came far: each kind of request was there, requests succeeded, and others failed in several ways.
         for kind in ("send", "write", "read", "compare_swap", "fetch_add", "receive", "bind", "invalidate"):
-            self.assertGreater(figures["drawn"].get(kind, 0), 2, kind)
+            self.assertGreater(figures["drawn"].get(kind, 0), 0, kind)
         self.assertGreater(figures["outcomes"]["Success"], 500)
         self.assertGreater(len(figures["outcomes"]), 5)
 
