@@ -9,6 +9,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "testbench/compare/memory_record.hpp"
 #include "testbench/compare/program_runner.hpp"
 
 namespace rnic::testbench {

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "testbench/compare/memory_record.hpp"
 #include "testbench/compare/packet_record.hpp"
 #include "testbench/side_by_side.hpp"
 #include "testbench/verify/vector_names.hpp"
@@ -56,11 +57,9 @@ class Recording {
         frames_(frames),
         world_(world),
         session_(world, vector),
-        packets_(session_) {
+        packets_(session_),
+        memory_(session_, vector.setup) {
     to_["batches"] = json::array();
-    for (const auto& region : vector.setup.regions) {
-      if (region.memory_of.empty()) names_.push_back(region.name);
-    }
   }
 
   void run(bool with_details) {
@@ -73,17 +72,13 @@ class Recording {
       finish_batch(batch);
     }
     read_counters();
-    if (with_details) read_bytes();
+    if (with_details) to_["bytes"] = memory_.bytes();
   }
 
  private:
   struct Posted {
     const VectorStep* step;
     bool completed;
-  };
-  struct Span {
-    const std::uint8_t* first;
-    std::size_t bytes;
   };
 
   void fail(const std::string& sort, const std::string& text) { to_["failures"].push_back(failure_entry(sort, text)); }
@@ -136,7 +131,8 @@ class Recording {
     while (take_events(0, batch) + take_events(1, batch) != 0) session_.endpoint(0).device().elapse(kEventNs);
     batch["states"] = states_;
     batch["psns"] = psns_;
-    hash_memory(batch);
+    leave_receives_open();
+    batch["memory"] = memory_.changes();
     if (with_details_) list_frames();
     batch["packets"] = packets_.of(std::exchange(frames_, {}));
     to_["batches"].push_back(std::move(batch));
@@ -179,7 +175,7 @@ class Recording {
     else if (!receives && (step->flags & ND_OP_FLAG_SILENT_SUCCESS) == 0)
       --outstanding_;
     if (receives && result.status != hw::CqeStatus::kSuccess && step != nullptr) {
-      for (const auto& place : step->sge) leave_open(place.region, place.offset, place.length);
+      for (const auto& place : step->sge) memory_.leave_open(place.region, place.offset, place.length);
     }
     to[fmt::format("{} {} {}", host == 0 ? 'A' : 'B', receives ? "receive" : "initiator", qp)].push_back(
         std::move(entry));
@@ -201,23 +197,15 @@ class Recording {
                          first == hw::CqeStatus::kRemOpErr;
     if (status == hw::CqeStatus::kWrFlushErr && refused) return;
     if (step->kind == StepKind::kRead || step->kind == StepKind::kCompareSwap || step->kind == StepKind::kFetchAdd) {
-      for (const auto& place : step->sge) leave_open(place.region, place.offset, place.length);
+      for (const auto& place : step->sge) memory_.leave_open(place.region, place.offset, place.length);
     }
     if (step->kind == StepKind::kCompareSwap || step->kind == StepKind::kFetchAdd)
-      leave_open(step->remote.region, step->remote.offset, 8);
+      memory_.leave_open(step->remote.region, step->remote.offset, 8);
     if (step->kind == StepKind::kWrite) {
       std::uint64_t length = 0;
       for (const auto& place : step->sge) length += place.length;
-      leave_open(step->remote.region, step->remote.offset, length);
+      memory_.leave_open(step->remote.region, step->remote.offset, length);
     }
-  }
-
-  void leave_open(const std::string& name, std::int64_t offset, std::uint64_t length) {
-    if (name.empty()) return;
-    const auto bytes = session_.bytes_of(name);
-    const auto first = static_cast<std::uint64_t>(std::max<std::int64_t>(offset, 0));
-    if (first >= bytes.size()) return;
-    open_.push_back({bytes.data() + first, std::min<std::uint64_t>(length, bytes.size() - first)});
   }
 
   /// All that was posted has retired, silent requests too, and the Receives of queue pairs that have failed: one that
@@ -275,46 +263,9 @@ class Recording {
       for (auto& [context, posted] : posted_[host]) {
         if (posted.step->kind != StepKind::kReceive || posted.completed) continue;
         if (!vector_.setup.srq && vector_.setup.type == hw::QpType::kRc && !failed_.contains(posted.step->qp)) continue;
-        for (const auto& place : posted.step->sge) leave_open(place.region, place.offset, place.length);
+        for (const auto& place : posted.step->sge) memory_.leave_open(place.region, place.offset, place.length);
       }
     }
-  }
-
-  void hash_memory(json& batch) {
-    leave_receives_open();
-    json& memory = batch["memory"] = json::object();
-    std::vector<std::uint8_t> block(kHashedBytes);
-    for (const auto& name : names_) {
-      const auto bytes = session_.bytes_of(name);
-      auto& last = hashes_[name];
-      last.resize((bytes.size() + kHashedBytes - 1) / kHashedBytes);
-      std::vector<Span> open;
-      for (const auto& span : open_) {
-        if (span.first >= bytes.data() && span.first < bytes.data() + bytes.size()) open.push_back(span);
-      }
-      for (std::size_t i = 0; i < last.size(); ++i) {
-        const std::uint8_t* const first = bytes.data() + i * kHashedBytes;
-        const std::size_t count = std::min(kHashedBytes, bytes.size() - i * kHashedBytes);
-        std::uint64_t hash = 0;
-        const bool touched = std::any_of(open.begin(), open.end(), [&](const Span& span) {
-          return span.first < first + count && span.first + span.bytes > first;
-        });
-        if (touched) {
-          std::copy_n(first, count, block.begin());
-          for (const auto& span : open) clear(span, first, count, block);
-          hash = hash_of(block.data(), count);
-        } else {
-          hash = hash_of(first, count);
-        }
-        if (std::exchange(last[i], hash) != hash) memory[name][std::to_string(i)] = hash;
-      }
-    }
-  }
-
-  static void clear(const Span& span, const std::uint8_t* first, std::size_t count, std::vector<std::uint8_t>& block) {
-    const std::uint8_t* const from = std::max(span.first, first);
-    const std::uint8_t* const to = std::min(span.first + span.bytes, first + count);
-    for (const std::uint8_t* at = from; at < to; ++at) block[static_cast<std::size_t>(at - first)] = 0;
   }
 
   void read_counters() {
@@ -353,21 +304,6 @@ class Recording {
     }
   }
 
-  void read_bytes() {
-    for (const auto& name : names_) {
-      const auto bytes = session_.bytes_of(name);
-      std::string text;
-      for (const auto byte : bytes) text += fmt::format("{:02x}", byte);
-      for (const auto& span : open_) {
-        for (const std::uint8_t* at = span.first; at < span.first + span.bytes; ++at) {
-          if (at >= bytes.data() && at < bytes.data() + bytes.size())
-            text.replace(2 * static_cast<std::size_t>(at - bytes.data()), 2, "??");
-        }
-      }
-      to_["bytes"][name] = text;
-    }
-  }
-
   const Vector& vector_;
   const RandomProgram& program_;
   json& to_;
@@ -375,7 +311,7 @@ class Recording {
   World& world_;
   VectorSession session_;
   PacketRecord packets_;
-  std::vector<std::string> names_;  ///< Of regions with memory of their own
+  MemoryRecord memory_;
   std::array<std::map<std::uint64_t, Posted>, 2> posted_;
   std::map<std::pair<std::size_t, std::size_t>, std::set<std::uint64_t>> receives_;  ///< That have not ended
   std::int64_t outstanding_ = 0;
@@ -384,8 +320,6 @@ class Recording {
   json states_, psns_;
   std::set<std::size_t> failed_;  ///< Queue pairs, on either host
   std::map<std::pair<std::size_t, std::size_t>, hw::CqeStatus> first_error_;
-  std::vector<Span> open_;  ///< Memory of which the specification does not say what is in it
-  std::map<std::string, std::vector<std::uint64_t>> hashes_;
 };
 
 void plant(PlantedDifference planted, VectorSetup& setup) {

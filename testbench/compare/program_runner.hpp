@@ -52,7 +52,4 @@ inline constexpr std::string_view kRunEnded = "the run ended: ";
   return {{"sort", sort}, {"text", text}};
 }
 
-/// Bytes of a block of "memory".
-inline constexpr std::size_t kHashedBytes = 256;
-
 }  // namespace rnic::testbench
