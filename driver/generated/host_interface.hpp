@@ -434,7 +434,7 @@ enum class Counter : std::uint8_t {
   kRxAcks,  ///< ACKs received; not those that answer nothing (RxStrayResponses) or show a loss (RxGaps)
   kRxNaks,  ///< NAKs received, RNR NAKs too; not those that answer nothing (RxStrayResponses) or show a loss (RxGaps)
   kRxGaps,  ///< Responses missing in front of one that came
-  kRxReadResponses,  ///< Read responses and atomic acknowledges received
+  kRxReadResponses,  ///< Read responses and atomic acknowledges received; not those that answer nothing (RxStrayResponses), show a loss (RxGaps) or are wrong (RxBadResponses)
   kRxStrayResponses,  ///< Responses that answer nothing, dropped
   kRxBadResponses,  ///< Responses of a wrong opcode or length; their QP fails
   kRxAtomics,  ///< Atomics executed for peers

@@ -161,7 +161,6 @@ void Requester::credits(Qp& qp, const Packet& packet) {
 
 /// A response of a Read, or the answer to an atomic.
 Task<Done> Requester::take_data(QpPtr qp, Packet packet) {
-  nic_.count(Count::RxReadResponses);
   const auto stray = [&] { nic_.count(*qp, Count::RxStrayResponses, QpCount::StrayResponses); };
   const std::uint32_t una = qp->una_psn;
   if (ahead(packet.psn, una) >= ahead(qp->sent_psn, una)) {
@@ -192,6 +191,7 @@ Task<Done> Requester::take_data(QpPtr qp, Packet packet) {
     fail(*qp, request, Status::BadRespErr, has_syndrome ? packet.syndrome : 0);
     co_return Done{};
   }
+  nic_.count(Count::RxReadResponses);
   Bytes data = std::move(packet.payload);
   if (request.wqe.is_atomic()) append_little(data, packet.original, 8);
   const std::uint64_t life = qp->life, offset = request.answered * qp->mtu();

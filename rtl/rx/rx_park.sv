@@ -189,38 +189,59 @@ module rx_park #(
     end
   end
 
-  // ---- Payload: from wire or lot, to engine or lot, in the order of the judgements ----
-  // A place for each packet that is offered is kept.
-  logic move_in, move_valid, move_done, move_lot, move_away, move_in_ready, has_payload;
-  logic [MoveBits:0] unused_moves;
-  logic [MoveBits-1:0] moves_q;
+  // ---- Payload: from the wire to the engine or into the lot, and out of the lot ----
+  // Both in the order of the judgements, and side by side: while a packet comes out of the lot the
+  // next one from the wire goes in. A place in both queues is kept for each packet that is offered.
+  logic wire_in, wire_valid, wire_done, wire_held, wire_ready;
+  logic on_in, on_valid, on_done, on_lot, on_away, on_ready, has_payload;
+  logic [MoveBits:0] unused_wire, unused_on;
+  logic [MoveBits-1:0] wire_q, on_q;
   assign has_payload = discard ? lot_desc.payload_length != '0
                                : judged_desc.payload_length != '0;
-  assign move_in     = ((judged_valid_i && !(judged_lot && held_i)) || discard) && has_payload;
-  assign moves_free  = moves_q < MoveBits'(Moves) - 1'b1;
+  assign wire_in     = judged_valid_i && !judged_lot && has_payload;
+  assign on_in       = ((judged_valid_i && !held_i) || discard) && has_payload;
+  assign moves_free  = wire_q < MoveBits'(Moves) - 1'b1 && on_q < MoveBits'(Moves) - 1'b1;
+  // Where the payload of a packet from the wire goes.
+  stream_fifo #(
+      .Width(1),
+      .Depth(Moves)
+  ) u_from_wire (
+      .clk_i,
+      .rst_ni,
+      .in_valid_i (wire_in),
+      .in_ready_o (wire_ready),
+      .in_data_i  (held_i),
+      .out_valid_o(wire_valid),
+      .out_ready_i(wire_done),
+      .out_data_o (wire_held),
+      .count_o    (unused_wire)
+  );
+  // Where that of a packet which goes on comes from; away: it is thrown away.
   stream_fifo #(
       .Width(2),
       .Depth(Moves)
-  ) u_moves (
+  ) u_on (
       .clk_i,
       .rst_ni,
-      .in_valid_i (move_in),
-      .in_ready_o (move_in_ready),
-      .in_data_i  (discard ? 2'b11 : {judged_lot, held_i}),
-      .out_valid_o(move_valid),
-      .out_ready_i(move_done),
-      .out_data_o ({move_lot, move_away}),
-      .count_o    (unused_moves)
+      .in_valid_i (on_in),
+      .in_ready_o (on_ready),
+      .in_data_i  ({discard || judged_lot, discard}),
+      .out_valid_o(on_valid),
+      .out_ready_i(on_done),
+      .out_data_o ({on_lot, on_away}),
+      .count_o    (unused_on)
   );
   always_ff @(posedge clk_i) begin
-    moves_q <= moves_q + MoveBits'(offered) + MoveBits'(discard && has_payload)
-               - MoveBits'(judged_valid_i && !move_in) - MoveBits'(move_done);
-    if (!rst_ni) moves_q <= '0;
+    wire_q <= wire_q + MoveBits'(offered && offer_wire)
+              - MoveBits'(judged_valid_i && !judged_lot && !wire_in) - MoveBits'(wire_done);
+    on_q   <= on_q + MoveBits'(offered) + MoveBits'(discard && has_payload)
+              - MoveBits'(judged_valid_i && !on_in) - MoveBits'(on_done);
+    if (!rst_ni) {wire_q, on_q} <= '0;
   end
 
-  logic line_in_valid, line_in_ready, line_valid, line_ready, out_valid, out_ready;
+  logic line_in_valid, line_in_ready, line_valid, line_ready, out_valid, out_ready, from_wire;
   logic [LineBits+1:0] unused_lines;
-  rnic_pkg::payload_beat_t line, beat;
+  rnic_pkg::payload_beat_t line;
   stream_fifo #(
       .Width(BeatBits),
       .Depth(Lines)
@@ -235,13 +256,15 @@ module rx_park #(
       .out_data_o (line),
       .count_o    (unused_lines)
   );
-  assign beat            = move_lot ? line : payload_data_i;
-  assign line_in_valid   = move_valid && !move_lot && move_away && payload_valid_i;
-  assign line_ready      = move_valid && move_lot && (move_away || out_ready);
+  assign from_wire       = on_valid && !on_lot && wire_valid && !wire_held;
+  assign line_in_valid   = wire_valid && wire_held && payload_valid_i;
+  assign line_ready      = on_valid && on_lot && (on_away || out_ready);
   assign beat_out        = line_valid && line_ready;
-  assign payload_ready_o = move_valid && !move_lot && (move_away || out_ready);
-  assign out_valid       = move_valid && !move_away && (move_lot ? line_valid : payload_valid_i);
-  assign move_done       = beat.last && (move_lot ? beat_out : payload_valid_i && payload_ready_o);
+  assign payload_ready_o = wire_valid && (wire_held || (from_wire && out_ready));
+  assign out_valid       = (on_valid && on_lot) ? line_valid && !on_away
+                                                : from_wire && payload_valid_i;
+  assign wire_done       = payload_valid_i && payload_ready_o && payload_data_i.last;
+  assign on_done         = on_lot ? beat_out && line.last : wire_done && !wire_held;
 
   skid_buffer #(
       .Width(BeatBits)
@@ -250,7 +273,7 @@ module rx_park #(
       .rst_ni,
       .in_valid_i (out_valid),
       .in_ready_o (out_ready),
-      .in_data_i  (beat),
+      .in_data_i  (on_lot ? line : payload_data_i),
       .out_valid_o(payload_valid_o),
       .out_ready_i(payload_ready_i),
       .out_data_o (payload_data_o)
@@ -262,9 +285,9 @@ module rx_park #(
   `ASSERT(JudgedOffered, !judged_valid_i || judged_valid)
   `ASSERT(LotHasPlace, lot_ready)
   `ASSERT(LotHasLine, line_in_ready)
-  `ASSERT(LotInOrOut, !(to_lot && lot_pop) && !(line_in_valid && beat_out))
-  `ASSERT(MovesCounted, moves_q <= MoveBits'(Moves))
-  `ASSERT(MoveHasPlace, move_in_ready)
+  `ASSERT(LotInOrOut, !(to_lot && lot_pop))
+  `ASSERT(MovesCounted, wire_q <= MoveBits'(Moves) && on_q <= MoveBits'(Moves))
+  `ASSERT(MoveHasPlace, wire_ready && on_ready)
   `ASSERT_HOLD(DescHold, desc_valid_o, desc_ready_i, desc_data_o)
   `ASSERT_HOLD(PayloadHold, payload_valid_o, payload_ready_i, payload_data_o)
 endmodule

@@ -11,8 +11,9 @@ class FailureMaker : public RequestMaker {
  public:
   using RequestMaker::RequestMaker;
 
-  /// True: another failure may stand behind it. Not behind a Read whose memory its host does not give: which of the two
-  /// its responder meets first is a matter of time, and so is the cause that the event tells. And not behind a SEND
+  /// True: the responder refuses it, so that another failure may stand behind it, and nothing comes of that. Not so
+  /// behind one that its own NIC refuses: what is behind may have left (Freedom::kBehindError). Nor behind a Read whose
+  /// memory its host does not give: which of the two the responder meets first is a matter of time. Nor behind a SEND
   /// without a Receive, which would take that of the other and might fail with it twice (Freedom::kTwoFaults).
   bool add_failure() {
     switch (plan_.service) {
@@ -24,7 +25,7 @@ class FailureMaker : public RequestMaker {
     lose_keys();
     const auto kind = plan_.below(15);
     add_failure_of(kind);
-    return kind != kRnr && kind != 12 && kind != 13;
+    return kind != kLocal && kind != kRnr && kind < kKey;
   }
 
   /// Of the peer only on RC: of UC and UD what it had taken is open.
@@ -52,7 +53,7 @@ class FailureMaker : public RequestMaker {
   }
 
  private:
-  static constexpr std::size_t kRnr = 8;
+  static constexpr std::size_t kLocal = 4, kRnr = 8, kKey = 11;
 
   void add_failure_of(std::size_t kind) {
     switch (kind) {
@@ -60,14 +61,14 @@ class FailureMaker : public RequestMaker {
       case 1: return fail_rights();
       case 2: return fail_range();
       case 3: return fail_alignment();
-      case 4: return fail_local();
+      case kLocal: return fail_local();
       case 5:
       case 6: return fail_length();
       case 7: return fail_receive();
       case kRnr: return fail_rnr();
       case 9: return fail_invalidate();
       case 10: return fail_remote("other", region_name(peer_), region_name(peer_, "_other"));
-      case 11: return fail_key_request();
+      case kKey: return fail_key_request();
       case 12:
       case 13: return fail_host();
       default: return fail_unopened();
