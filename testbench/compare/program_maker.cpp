@@ -106,7 +106,7 @@ class Maker {
       };
       add("", plan_.main_bytes(), {"LOCAL_WRITE", "REMOTE_READ", "REMOTE_WRITE", "REMOTE_ATOMIC"});
       add("_none", kSmallRegion, json::array());
-      add("_read", kSmallRegion, {"REMOTE_READ"});
+      add("_read", plan_.zone_bytes, {"REMOTE_READ"});
       add("_write", kSmallRegion, {"LOCAL_WRITE", "REMOTE_WRITE"});
       add("_other", kSmallRegion, {"LOCAL_WRITE", "REMOTE_READ", "REMOTE_WRITE"});
       regions.back()["domain"] = "other";

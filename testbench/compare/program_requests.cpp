@@ -125,13 +125,13 @@ std::uint64_t RequestMaker::draw_length() {
   }
 }
 
-nlohmann::json RequestMaker::segments(std::uint64_t zone, std::uint64_t length) {
+nlohmann::json RequestMaker::segments(const std::string& region, std::uint64_t zone, std::uint64_t length) {
   const std::size_t count = length == 0 ? plan_.below(2) : plan_.between(1, 4);
   json list = json::array();
-  std::uint64_t at = zone + plan_.below(64), left = length;
+  std::uint64_t at = zone + plan_.below(plan_.zone_bytes / 4) + plan_.below(64), left = length;
   for (std::size_t i = 0; i < count; ++i) {
     const std::uint64_t bytes = i + 1 == count ? left : plan_.below(left + 1);
-    list.push_back(place(region_name(segment_host_), at, bytes));
+    list.push_back(place(region, at, bytes));
     if (bytes == 0 && plan_.chance(0.3)) list.back()["token"] = {{"corrupt", "tag"}};
     at += bytes + plan_.below(3) * plan_.below(100);
     left -= bytes;
@@ -140,13 +140,12 @@ nlohmann::json RequestMaker::segments(std::uint64_t zone, std::uint64_t length) 
 }
 
 nlohmann::json RequestMaker::source(std::uint64_t length) {
-  segment_host_ = host_;
-  return segments(plan_.zone(qp_, Zone::kSource) + plan_.below(plan_.zone_bytes / 4), length);
+  if (was_dead_) return segments(region_name(host_, "_read"), 0, length);
+  return segments(region_name(host_), plan_.zone(qp_, Zone::kSource), length);
 }
 
 nlohmann::json RequestMaker::sink(std::uint64_t length) {
-  segment_host_ = host_;
-  return segments(plan_.zone(qp_, Zone::kSink) + plan_.below(plan_.zone_bytes / 4), length);
+  return segments(region_name(host_), plan_.zone(qp_, Zone::kSink), length);
 }
 
 nlohmann::json RequestMaker::result_sink() {
@@ -184,9 +183,8 @@ std::uint64_t RequestMaker::provide_receive(std::uint64_t length) {
 }
 
 void RequestMaker::post_receive(std::uint64_t bytes, bool wrong) {
-  segment_host_ = peer_;
   json step = {{"host", host_letter(peer_)}, {"do", "receive"}, {"qp", qp_ + 1}, {"context", plan_.next_context++}};
-  step["sge"] = segments(plan_.zone(qp_, Zone::kReceives) + plan_.below(plan_.zone_bytes / 4), bytes);
+  step["sge"] = segments(region_name(peer_), plan_.zone(qp_, Zone::kReceives), bytes);
   if (wrong) {
     static const std::vector<const char*> kWrong = {"_read", "_other", "_unlisted"};
     step["sge"] = json::array({place(region_name(peer_, plan_.one_of(kWrong)), plan_.below(64), bytes)});

@@ -15,7 +15,7 @@ namespace rnic::testbench {
 class RequestMaker {
  public:
   RequestMaker(ProgramPlan& plan, std::size_t host, std::size_t qp)
-      : plan_(plan), host_(host), peer_(1 - host), qp_(qp), pair_(plan.pairs[qp]) {
+      : plan_(plan), host_(host), peer_(1 - host), qp_(qp), pair_(plan.pairs[qp]), was_dead_(pair_.dead) {
     planned_.first_psn = planned_.end_psn = pair_.psn[host];
   }
 
@@ -41,8 +41,10 @@ class RequestMaker {
   json begin(const char* what);
   void finish(json step, std::uint32_t packets);
   std::uint64_t draw_length();
-  /// Segments of a request, or of a Receive, one behind the other in a zone, at any alignment.
-  json segments(std::uint64_t zone, std::uint64_t length);
+  /// Segments of a request, or of a Receive, one behind the other from somewhere in the first quarter of a zone on, at
+  /// any alignment.
+  json segments(const std::string& region, std::uint64_t zone, std::uint64_t length);
+  /// On a queue pair on which something has failed, from memory that nobody can have written.
   json source(std::uint64_t length);
   json sink(std::uint64_t length);
   /// Where an atomic puts what it has found: one segment of 8 bytes.
@@ -63,7 +65,7 @@ class RequestMaker {
   const std::size_t host_, peer_, qp_;
   PlannedPair& pair_;
   PlannedRequests planned_;
-  std::size_t segment_host_ = 0;
+  const bool was_dead_;
 };
 
 }  // namespace rnic::testbench
