@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string>
 
+#include "testbench/compare/memory_record.hpp"
 #include "testbench/compare/program_runner.hpp"
 
 namespace rnic::testbench {
