@@ -51,9 +51,10 @@ void Requester::sent(const Packet& packet, Moment now) {
   repeat(packet, now);
 }
 
-/// `psn` is the next; what has been acknowledged meanwhile need not be sent again.
+/// `psn` is the next; what has been acknowledged meanwhile need not be sent again, nor be asked for what of a Read has
+/// come.
 bool Requester::goes_on(std::uint32_t psn) const {
-  return psn == cursor_ || (not_behind(psn, cursor_) && not_behind(oldest(), psn));
+  return psn == cursor_ || (not_behind(psn, cursor_) && not_behind(missing(), psn));
 }
 
 void Requester::begin(const Packet& packet, Picoseconds now) {

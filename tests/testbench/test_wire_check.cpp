@@ -536,6 +536,21 @@ TEST_CASE("of a Read whose responses are lost the missing range is asked for aga
   }
 }
 
+TEST_CASE("of a Read that is to be repeated behind others, what has been answered meanwhile is left out (9.7.5.1.3)") {
+  Bench bench(Service::kRc, 0);
+  const Build rest{.operation = Operation::kReadRequest, .psn = 2, .bytes = 0, .length = 44, .va = 0x1100};
+  bench.sends({.psn = 0});
+  bench.sends({.operation = Operation::kReadRequest, .psn = 1, .bytes = 0, .length = 300});
+  bench.acknowledged(0, 0x60);
+  bench.sends({.psn = 0});
+  bench.gets({.operation = Operation::kReadResponseFirst, .psn = 1, .bytes = 256});
+  bench.now += 2 * kGrace;
+  bench.sends(rest);
+  CHECK(bench.complaint().empty());
+  bench.sends(rest);
+  says(bench.complaint(), "without a reason");
+}
+
 TEST_CASE("of a Read whose responses the NIC has dropped: as long as it may be busy with what came before") {
   Bench bench(Service::kRc, 0);
   bench.sends({.operation = Operation::kReadRequest, .psn = 0, .bytes = 0, .length = 300});
