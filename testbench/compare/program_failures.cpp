@@ -25,7 +25,7 @@ class FailureMaker : public RequestMaker {
     lose_keys();
     const auto kind = plan_.below(15);
     add_failure_of(kind);
-    return kind != kLocal && kind != kRnr && kind < kKey;
+    return kind != kLocal && kind != kRnr && kind != kKey && kind != kHost && kind != kHostToo;
   }
 
   /// Of the peer only on RC: of UC and UD what it had taken is open.
@@ -53,7 +53,7 @@ class FailureMaker : public RequestMaker {
   }
 
  private:
-  static constexpr std::size_t kLocal = 4, kRnr = 8, kKey = 11;
+  static constexpr std::size_t kLocal = 4, kRnr = 8, kKey = 11, kHost = 12, kHostToo = 13;
 
   void add_failure_of(std::size_t kind) {
     switch (kind) {
@@ -69,8 +69,8 @@ class FailureMaker : public RequestMaker {
       case 9: return fail_invalidate();
       case 10: return fail_remote("other", region_name(peer_), region_name(peer_, "_other"));
       case kKey: return fail_key_request();
-      case 12:
-      case 13: return fail_host();
+      case kHost:
+      case kHostToo: return fail_host();
       default: return fail_unopened();
     }
   }

@@ -44,6 +44,10 @@ class ProgramRunner {
   PlantedDifference planted_;
 };
 
+/// The sort of the failure of requests that have not ended in the time in which all retries of a request do. The batch
+/// in which that was so is the last.
+inline constexpr std::string_view kNotEnded = "requests have not ended";
+
 /// The sort of a failure that ends a run begins so; what of its text does not change with times and counts follows.
 inline constexpr std::string_view kRunEnded = "the run ended: ";
 

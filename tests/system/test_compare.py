@@ -68,6 +68,13 @@ class Compare(unittest.TestCase):
             self.assertEqual(one["sort"], one["drawn"]["sort"], one)
             self.assertLessEqual(one["operations"], 8, one)
 
+    def test_half_a_program_that_never_ends_is_not_run_on_the_rtl(self):
+        # A SEND that is sent again for ever, without its Receive: minutes of work for the RTL, hundreds of times.
+        _, figures = self.compare("--operations", 1000, "--seed", SEED + 7, "--planted", "short-queue", "--differences", 3)
+        self.assertEqual(len(figures["difference"]), 3)
+        for one in figures["difference"]:
+            self.assertLessEqual(one["operations"], 8, one)
+
     def test_what_is_not_shrunk_is_the_program_as_drawn(self):
         words = ("--operations", 20_000, "--nic", "model,model", "--planted", "extra-right", "--differences", 1)
         told, figures = self.compare("--seed", SEED, "--no-shrink", *words)
