@@ -3,28 +3,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <set>
 #include <sstream>
 #include <string_view>
 
+#include "testbench/compare/counter_differences.hpp"
 #include "testbench/compare/memory_record.hpp"
+#include "testbench/compare/outcome.hpp"
 #include "testbench/compare/program_runner.hpp"
 
 namespace rnic::testbench {
 namespace {
 
 using nlohmann::json;
-
-const json kNothing = json::object();
-
-const json& member(const json& of, const std::string& key) {
-  const auto it = of.find(key);
-  return it == of.end() ? kNothing : *it;
-}
-
-std::string shown(const json& value) { return value.is_null() || value == kNothing ? "nothing" : value.dump(); }
 
 /// The first key, of either, whose values differ.
 std::optional<std::string> different_key(const json& first, const json& second) {
@@ -154,7 +146,8 @@ class Comparison {
       if (auto found = batch(i, a[i], b[i])) return found;
       if (apart_) return std::nullopt;
     }
-    return counters();
+    const bool clean = !program_.faults && all_failing_.empty() && !rnr_;
+    return find_counter_difference(program_, first_, second_, clean);
   }
 
  private:
@@ -314,73 +307,6 @@ class Comparison {
       if (text.find("syndrome=") != std::string::npos) return true;
     }
     return false;
-  }
-
-  /// The counters of the hosts, entries of flushed Receives of a shared queue not counted: Freedom::kSharedReceives.
-  [[nodiscard]] json without_flushed(const json& world) const {
-    json counters = member(world, "counters");
-    if (!program_.setup.contains("srq")) return counters;
-    for (const auto& batch : world.at("batches")) {
-      for (const auto& [name, list] : batch.at("completions").items()) {
-        const auto flushed = std::count_if(list.begin(), list.end(), [](const json& one) {
-          return one.at("type").get_ref<const std::string&>().starts_with("Receive") &&
-                 one.at("status") == "WrFlushErr";
-        });
-        json& counted = counters[name.substr(0, 1)]["Cqes"];
-        if (counted.is_number()) counted = counted.get<std::int64_t>() - flushed;
-      }
-    }
-    return counters;
-  }
-
-  /// Freedom::kCounters.
-  std::optional<Difference> counters() {
-    static constexpr std::array<std::string_view, 3> kAlways = {"Cqes", "CqOverruns", "EqOverruns"};
-    static constexpr std::array<std::string_view, 21> kClean = {
-        "TxRequests",      "TxReadResponses",  "TxNaks",           "RxBrokenMessages", "RxDuplicate",
-        "RxPsnError",      "RxInvalidRequest", "RxForbidden",      "RxSrqErrors",      "RxNaks",
-        "RxGaps",          "RxReadResponses",  "RxStrayResponses", "RxBadResponses",   "RxAtomics",
-        "RxAtomicRepeats", "RxPlaceFaults",    "WqeErrors",        "SequenceRetries",  "AckTimeouts",
-        "RetriesExhausted"};
-    static constexpr std::array<std::string_view, 2> kMemory = {"MemoryOps", "MemoryOpsRefused"};
-    // A frame may fail several checks, and nobody says which comes first.
-    static constexpr std::array<std::string_view, 7> kDropped = {"RxNotRoce",  "RxMalformed", "RxBadIcrc", "RxNoQp",
-                                                                 "RxBadState", "RxBadPeer",   "RxBadQkey"};
-    const bool clean = !program_.faults && all_failing_.empty() && !rnr_;
-    const auto check = [](const json& all_a, const json& all_b, const std::string& what,
-                          const auto& names) -> std::optional<Difference> {
-      for (const auto& [owner, a] : all_a.items()) {
-        const json& b = member(all_b, owner);
-        for (const auto& name : names) {
-          const std::string key(name);
-          if (member(a, key) != member(b, key))
-            return Difference{"counters", 0, fmt::format("{} of {} {}", key, what, owner), key,
-                              fmt::format("{} and {}", shown(member(a, key)), shown(member(b, key)))};
-        }
-      }
-      return std::nullopt;
-    };
-    const json a = without_flushed(first_), b = without_flushed(second_);
-    if (auto found = check(a, b, "host", kAlways)) return found;
-    if (auto found = check(a, b, "host", kMemory)) return found;
-    if (!clean) return std::nullopt;
-    if (auto found = check(a, b, "host", kClean)) return found;
-    for (const auto& [host, counts] : a.items()) {
-      const auto sum = [&](const json& of) {
-        std::uint64_t all = 0;
-        for (const auto& name : kDropped) all += of.value(std::string(name), std::uint64_t{0});
-        return all;
-      };
-      const std::uint64_t mine = sum(counts), theirs = sum(member(b, host));
-      if (mine != theirs)
-        return Difference{"counters", 0, "frames dropped by host " + host, "frames dropped",
-                          fmt::format("{} and {}", mine, theirs)};
-    }
-    static constexpr std::array<std::string_view, 16> kOfPairs = {
-        "Duplicates",  "PsnErrors",        "InvalidRequests", "Forbidden",   "NoReceive",      "BrokenMessages",
-        "PlaceFaults", "NaksSent",         "NaksReceived",    "Gaps",        "StrayResponses", "SequenceRetries",
-        "AckTimeouts", "RetriesExhausted", "SendFaults",      "BadResponses"};
-    return check(member(first_, "qp_counters"), member(second_, "qp_counters"), "queue pair", kOfPairs);
   }
 
   const RandomProgram& program_;

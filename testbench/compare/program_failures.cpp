@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "testbench/compare/program.hpp"
 #include "testbench/compare/request_maker.hpp"
 
 namespace rnic::testbench {
