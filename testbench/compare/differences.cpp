@@ -116,6 +116,14 @@ std::set<std::string> failing_pairs(const json& batch) {
   return pairs;
 }
 
+/// A hand-made frame of which a byte is set, so that its AckReq bit is not (BTH, byte 8).
+bool asks_for_no_ack(const ProgramStep& step) {
+  const json& bytes = member(step.step, "set");
+  return std::any_of(bytes.begin(), bytes.end(), [](const json& one) {
+    return one.at("part") == "bth" && one.at("byte") == 8 && one.at("value").get<std::uint64_t>() < 0x80;
+  });
+}
+
 /// Receives that were given back flushed, of any queue pair, by host: "A", contexts.
 std::set<std::pair<std::string, std::uint64_t>> flushed_receives(const json& batch) {
   std::set<std::pair<std::string, std::uint64_t>> flushed;
@@ -289,12 +297,25 @@ class Comparison {
         return Difference{"packets", number, way, fmt::format("{}: {}", kind, sort), fmt::format("{}: {}", kind, text)};
       }
       if (program_.faults) continue;
-      const json &p = member(mine, "msns"), &q = member(theirs, "msns");
-      for (const auto& [psn, msn] : p.items()) {
-        if (const auto it = q.find(psn); it != q.end() && *it != msn)
-          return Difference{"packets", number, way, "MSN",
-                            fmt::format("MSN of PSN {}: {} and {}", psn, shown(msn), shown(*it))};
-      }
+      if (const auto psn = different_msn(member(mine, "msns"), member(theirs, "msns")))
+        return Difference{
+            "packets", number, way, "MSN",
+            fmt::format("MSN of PSN {}: {} and {}", *psn, shown(mine["msns"][*psn]), shown(theirs["msns"][*psn]))};
+    }
+    return std::nullopt;
+  }
+
+  /// The PSN of ACKs whose MSNs differ: the newest, or all of them, if a frame was repeated that asks for no ACK
+  /// (Freedom::kAcknowledges).
+  [[nodiscard]] std::optional<std::string> different_msn(const json& first, const json& second) const {
+    const bool unasked = std::any_of(program_.steps.begin(), program_.steps.end(), asks_for_no_ack);
+    for (const auto& [psn, mine] : first.items()) {
+      const json& theirs = member(second, psn);
+      if (theirs == kNothing || mine.back() == theirs.back()) continue;
+      const auto is_theirs = [&](const json& msn) {
+        return std::find(theirs.begin(), theirs.end(), msn) != theirs.end();
+      };
+      if (!unasked || std::none_of(mine.begin(), mine.end(), is_theirs)) return psn;
     }
     return std::nullopt;
   }

@@ -42,7 +42,9 @@ inline constexpr std::array<FreedomEntry, 18> kFreedoms = {{
     {Freedom::kCompletionOrder, "the order of completions and events of different queue pairs, queues, objects",
      "the order within one queue of one queue pair, and within one object", "IB 10.8.3"},
     {Freedom::kAcknowledges, "which ACKs are sent, and their credits",
-     "the MSN of each PSN that both acknowledge, and each NAK", "IB 9.7.5.1.2, 9.7.7.2"},
+     "the newest MSN of each PSN that both acknowledge (one of its MSNs, where a frame that is repeated asks for no "
+     "ACK), and each NAK",
+     "IB 9.7.5.1.2, 9.7.7.2"},
     {Freedom::kRepeats, "what is sent again, and how often; with faults of the wire all responses",
      "the first sending of each PSN", "IB 9.7.5.1.3, 9.9.2; decisions 50"},
     {Freedom::kBehindError, "how many packets had left when the sender learnt of an error",

@@ -82,7 +82,7 @@ void PacketRecord::add(const model::FrameRecord& frame, json& to) {
   if (response && fields.contains("syndrome")) {
     const std::uint64_t syndrome = fields.at("syndrome");
     const std::string name = std::to_string(psn);
-    if (syndrome >> 5 == 0) entry["msns"][name] = fields.at("msn");
+    if (syndrome >> 5 == 0) entry["msns"][name].push_back(fields.at("msn"));
     if (syndrome >> 5 == 1) entry["rnr"][name] = syndrome;
     if (opcode == kAcknowledge && syndrome >> 5 <= 1) return;
   }

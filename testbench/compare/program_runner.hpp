@@ -24,8 +24,8 @@ enum class PlantedDifference : std::uint8_t {
 /// - "batches", each: "completions" of each "A initiator 1" (host, queue, queue pair) in their order, as results of a
 ///   vector; "events" of each host; "states" of the queue pairs that the batch has used, "psns" of those in RTS;
 ///   "memory": a hash of each block of 256 bytes that has changed; "packets" of each "A 1" (who sent it, queue pair of
-///   the other): "requests" (the first sending of each PSN), "answers" (responses and NAKs), "rnr" (PSNs), "msns" (of
-///   each PSN acknowledged)
+///   the other): "requests" (the first sending of each PSN), "answers" (responses and NAKs), "rnr" (PSNs), "msns"
+///   (those of each PSN acknowledged, in their order)
 /// - "counters" of each host, "qp_counters" of each queue pair
 /// - "bytes": all memory in hexadecimal, "??" where the specification does not say what is there; "frames": the packets
 ///   of each host, as vectors name them; both with details only

@@ -86,10 +86,15 @@ Descriptor datagram_socket(const std::string& own) {
   return socket;
 }
 
-void send_to(const Descriptor& socket, const std::string& path, const Bytes& frame) {
+/// False: it could not be sent. For threads beside that of the test, which alone may check.
+[[nodiscard]] bool try_send_to(const Descriptor& socket, const std::string& path, const Bytes& frame) {
   const auto address = address_of(path);
-  CHECK(sendto(socket.get(), frame.data(), frame.size(), 0, reinterpret_cast<const sockaddr*>(&address),
-               sizeof address) == static_cast<ssize_t>(frame.size()));
+  return sendto(socket.get(), frame.data(), frame.size(), 0, reinterpret_cast<const sockaddr*>(&address),
+                sizeof address) == static_cast<ssize_t>(frame.size());
+}
+
+void send_to(const Descriptor& socket, const std::string& path, const Bytes& frame) {
+  CHECK(try_send_to(socket, path, frame));
 }
 
 Bytes receive(const Descriptor& socket) {
@@ -120,7 +125,7 @@ bool is_arp_answer(const Bytes& frame) {
   return frame.size() == 60 && frame[5] == 9 && frame[11] == 1 && frame[13] == 6 && frame[21] == 2;
 }
 
-void say_who_is(const Descriptor& socket, const std::string& path, const Bytes& question) {
+[[nodiscard]] bool say_who_is(const Descriptor& socket, const std::string& path, const Bytes& question) {
   Bytes answer(question.begin(), question.begin() + 42);
   std::copy_n(question.begin() + 22, 10, answer.begin() + 32);  // target: who asked
   std::copy_n(question.begin() + 6, 6, answer.begin());
@@ -129,7 +134,7 @@ void say_who_is(const Descriptor& socket, const std::string& path, const Bytes& 
   std::copy(own.begin(), own.end(), answer.begin() + 22);
   std::copy_n(question.begin() + 38, 4, answer.begin() + 28);
   answer[21] = 2;
-  send_to(socket, path, answer);
+  return try_send_to(socket, path, answer);
 }
 
 calls::ResolveGid resolve(std::uint8_t last) {
@@ -238,9 +243,11 @@ TEST_CASE("the station of an address outside is asked for, and an address that n
   Outside outside(kDatagram);
   const auto peer = datagram_socket(outside.path("peer"));
   RemotePeer program(outside.server->socket(0), 0);
-  std::thread answering([&] { say_who_is(peer, outside.path("port"), receive(peer)); });
+  bool answered = false;
+  std::thread answering([&] { answered = say_who_is(peer, outside.path("port"), receive(peer)); });
   const auto found = program.context().port().call(resolve(9));
   answering.join();
+  CHECK(answered);
   REQUIRE(found.ok());
   CHECK(found->mac == 0x0200'0000'0009);
   // It is known now.
@@ -260,12 +267,14 @@ TEST_CASE("the station of an address outside is asked for, and an address that n
 TEST_CASE("a call that waits for an answer from outside keeps no other one waiting") {
   Outside outside(kDatagram);
   RemotePeer program(outside.server->socket(0), 0);
-  std::thread searching([&] { CHECK_FALSE(program.context().port().call(resolve(8)).ok()); });
+  bool found = true;
+  std::thread searching([&] { found = program.context().port().call(resolve(8)).ok(); });
   std::this_thread::sleep_for(300ms);
   const auto begin = std::chrono::steady_clock::now();
   CHECK(program.context().port().call(calls::QueryPort{}).ok());
   CHECK(std::chrono::steady_clock::now() - begin < 1s);
   searching.join();
+  CHECK_FALSE(found);
   CHECK(std::chrono::steady_clock::now() - begin < 20s);
 }
 
@@ -279,9 +288,11 @@ TEST_CASE("a frame from outside is in the event log, and comes in again in a rep
     send_to(peer, outside.path("port"), kArpAsks);
     CHECK(is_arp_answer(receive(peer)));
     RemotePeer program(outside.server->socket(0), 0);
-    std::thread answering([&] { say_who_is(peer, outside.path("port"), receive(peer)); });
+    bool answered = false;
+    std::thread answering([&] { answered = say_who_is(peer, outside.path("port"), receive(peer)); });
     CHECK(program.context().port().call(resolve(7)).ok());
     answering.join();
+    CHECK(answered);
     CHECK(outside.server->end(SIGTERM) == 0);
   }
   Tool tool;
@@ -299,12 +310,14 @@ TEST_CASE("a frame from outside is in the event log, and comes in again in a rep
 TEST_CASE("a machine that ends while it asks tells who waits") {
   Outside outside(kDatagram);
   RemotePeer program(outside.server->socket(0), 0);
+  int code = -1;
   std::thread ending([&] {
     std::this_thread::sleep_for(500ms);
-    CHECK(outside.server->end(SIGTERM) == 0);
+    code = outside.server->end(SIGTERM);
   });
   const auto missing = program.context().port().call(resolve(8));
   ending.join();
+  CHECK(code == 0);
   CHECK_FALSE(missing.ok());
 }
 

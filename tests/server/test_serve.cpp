@@ -63,15 +63,17 @@ TEST_CASE("a process writes to memory of a process on another host") {
 TEST_CASE("a process waits for a message without polling") {
   TwoPeers two;
   two.b.post_receive(5, 100, 4096);
+  std::uint64_t sent = 0;
   std::thread sender([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     std::memcpy(two.a.memory(), "a message", 9);
     const std::array segments{two.a.segment(0, 9)};
     two.a.post({.opcode = hw::WqeOpcode::kSend, .id = 6, .segments = segments});
-    CHECK(two.a.wait().id == 6);
+    sent = two.a.wait().id;
   });
   const auto completion = two.b.wait();
   sender.join();
+  CHECK(sent == 6);
   CHECK(completion.id == 5);
   CHECK(completion.kind == umd::RequestKind::kReceive);
   CHECK(completion.byte_count == 9);

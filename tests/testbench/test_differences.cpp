@@ -84,6 +84,27 @@ TEST_CASE("compare: datagrams of two queue pairs to numbers that nobody has may 
   CHECK(find_difference(program(false), with({one, two}), with({one})));
 }
 
+TEST_CASE("compare: the newest ACK of a PSN has the same MSN, unless a repeated frame may have one or not") {
+  const auto with = [](const std::vector<int>& msns) {
+    json made = outcome({}, false);
+    made["batches"][0]["packets"]["B 1"]["msns"]["7"] = msns;
+    return made;
+  };
+  const auto frame = [](unsigned byte_8) {
+    RandomProgram made = program(false);
+    json step = {{"do", "frame"}, {"host", "B"}, {"qp", 1}};
+    step["set"] = json::array({{{"part", "bth"}, {"byte", 8}, {"value", byte_8}}});
+    made.steps.push_back({0, step});
+    return made;
+  };
+  const RandomProgram asks = frame(0x80), does_not = frame(0x7f);
+  CHECK_FALSE(find_difference(asks, with({1, 2}), with({2})));
+  CHECK(find_difference(asks, with({1, 2}), with({1}))->sort == "MSN");
+  CHECK_FALSE(find_difference(does_not, with({1, 2}), with({1})));
+  CHECK_FALSE(find_difference(does_not, with({1}), with({1, 2})));
+  CHECK(find_difference(does_not, with({1, 2}), with({3})));
+}
+
 TEST_CASE("compare: runs that end are alike when they end for the same reason") {
   const auto ended = [](const std::string& sort, const std::string& text) {
     return json{{"failures", json::array({failure_entry(std::string(kRunEnded) + sort, text)})},
