@@ -15,11 +15,11 @@ using nlohmann::json;
 
 constexpr std::array<std::string_view, 5> kAlways = {"Cqes", "CqOverruns", "EqOverruns", "MemoryOps",
                                                      "MemoryOpsRefused"};
-constexpr std::array<std::string_view, 21> kClean = {
-    "TxRequests",       "TxReadResponses", "TxNaks",          "RxBrokenMessages", "RxDuplicate",   "RxPsnError",
-    "RxInvalidRequest", "RxForbidden",     "RxSrqErrors",     "RxNaks",           "RxGaps",        "RxReadResponses",
-    "RxStrayResponses", "RxBadResponses",  "RxAtomics",       "RxAtomicRepeats",  "RxPlaceFaults", "WqeErrors",
-    "SequenceRetries",  "AckTimeouts",     "RetriesExhausted"};
+constexpr std::array<std::string_view, 23> kClean = {
+    "TxRequests",       "TxReadResponses", "TxNaks",           "RxBrokenMessages", "RxDuplicate",   "RxPsnError",
+    "RxInvalidRequest", "RxForbidden",     "RxSrqErrors",      "RxNaks",           "RxGaps",        "RxReadResponses",
+    "RxStrayResponses", "RxBadResponses",  "RxAtomics",        "RxAtomicRepeats",  "RxPlaceFaults", "WqeErrors",
+    "SequenceRetries",  "AckTimeouts",     "RetriesExhausted", "RxEthernet",       "RxEthernetLost"};
 // A frame may fail several checks, and nobody says which comes first.
 constexpr std::array<std::string_view, 7> kDropped = {"RxNotRoce",  "RxMalformed", "RxBadIcrc", "RxNoQp",
                                                       "RxBadState", "RxBadPeer",   "RxBadQkey"};

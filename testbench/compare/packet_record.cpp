@@ -70,7 +70,9 @@ void PacketRecord::add(const model::FrameRecord& frame, json& to) {
   const VectorPacket packet = describe_packet(frame, session_.numbers());
   const auto it = packet.fields.find("opcode");
   if (it == packet.fields.end()) {
-    to[way(frame.from, 0)]["requests"].push_back(packet.text);
+    const auto& bytes = frame.bytes;
+    to[way(frame.from, 0)]["requests"].push_back(
+        fmt::format("{} bytes={} data={:#x}", packet.text, bytes.size(), hash_of(bytes.data(), bytes.size())));
     return;
   }
   const auto& fields = packet.fields;

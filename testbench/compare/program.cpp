@@ -28,7 +28,7 @@ bool posts_request(const json& step) {
 }
 
 bool is_auxiliary(const json& step) {
-  constexpr std::array<std::string_view, 4> kNames = {"wait", "fault", "ring", "ring_reads"};
+  constexpr std::array<std::string_view, 5> kNames = {"wait", "fault", "ring", "ring_reads", "store"};
   return does_one_of(step, kNames);
 }
 

@@ -128,7 +128,7 @@ class FrameMaker {
     const auto set = [&frame](const char* part, std::uint64_t byte, std::uint64_t value) {
       frame["set"] = json::array({{{"part", part}, {"byte", byte}, {"value", value}}});
     };
-    switch (plan_.below(12)) {
+    switch (plan_.below(13)) {
       case 0: frame["icrc"] = "wrong"; break;
       case 1: frame["checksum"] = "wrong"; break;
       case 2: frame["fcs"] = "wrong"; break;
@@ -140,6 +140,7 @@ class FrameMaker {
       case 8: set("bth", 1, plan_.below(256)); break;
       case 9: set("ip", plan_.between(0, 9), plan_.below(256)); break;
       case 10: set("udp", plan_.below(6), plan_.below(256)); break;
+      case 11: draw_tag(frame); break;
       default:
         if (plan_.service == ProgramService::kUd)
           frame["qkey"] = plan_.below(1u << 31);
@@ -147,6 +148,16 @@ class FrameMaker {
           set("bth", plan_.chance(0.5) ? 4 : 8, plan_.below(256));
         break;
     }
+  }
+
+  void draw_tag(json& frame) {
+    if (plan_.chance(0.3)) {
+      frame["tag"] = "none";
+      return;
+    }
+    json& tag = frame["tag"] = {{"pcp", plan_.below(8)}, {"dei", plan_.chance(0.3)}};
+    static const std::vector<unsigned> kVids = {0, 1, 5, 4094, 4095};
+    if (plan_.chance(0.7)) tag["vlan"] = plan_.one_of(kVids);
   }
 
   ProgramPlan& plan_;

@@ -31,8 +31,9 @@ class Maker {
     static const std::vector<std::uint32_t> kMtus = {256, 512, 1024, 2048, 4096};
     static const std::vector<std::uint8_t> kRnrRetries = {0, 1, 2, 6, 7, 7};
     json& setup = program_.setup;
-    const auto kind = limits_.scenario ? 0 : plan_.below(10);
-    plan_.service = kind < 7 ? ProgramService::kRc : kind < 9 ? ProgramService::kUc : ProgramService::kUd;
+    const auto kind = limits_.scenario ? 0 : plan_.below(21);
+    if (kind == 20) return draw_ethernet_setup();
+    plan_.service = kind < 14 ? ProgramService::kRc : kind < 18 ? ProgramService::kUc : ProgramService::kUd;
     const bool rc = plan_.service == ProgramService::kRc;
     plan_.scenario = limits_.scenario;
     plan_.faults = limits_.scenario || (limits_.wire_faults && plan_.chance(rc ? 0.35 : 0.2));
@@ -68,6 +69,10 @@ class Maker {
     if (plan_.chance(0.3)) setup["traffic_class"] = plan_.below(256);
     if (plan_.chance(0.3)) setup["hop_limit"] = plan_.between(1, 255);
     if (plan_.chance(0.3)) setup["flow_label"] = plan_.below(1 << 20);
+    if (plan_.chance(0.2)) {
+      setup["vlan"] = plan_.between(1, 4094);
+      setup["sl"] = plan_.below(8);
+    }
     for (std::size_t host = 0; host < 2; ++host) {
       json& own = setup[host_letter(host)] = json::object();
       own["first_psn"] = plan_.chance(0.3) ? 0xffffff - plan_.below(64) : plan_.below(1 << 24);
@@ -82,6 +87,26 @@ class Maker {
     if (plan_.service == ProgramService::kUd && !plan_.faults)
       plan_.groups = {{setup["ipv6"] ? "ff1e::7:1" : "239.7.0.1", {}}, {setup["ipv6"] ? "ff1e::7:2" : "239.7.0.2", {}}};
     if (!limits_.scenario && !plan_.faults && plan_.chance(0.25)) plan_.pairs.back().attacked = true;
+  }
+
+  void draw_ethernet_setup() {
+    plan_.service = ProgramService::kEthernet;
+    plan_.pairs.resize(plan_.between(1, 2));
+    plan_.inline_bytes = static_cast<std::uint32_t>(plan_.chance(0.3) ? 0 : plan_.between(1, 224));
+    json regions = json::array();
+    for (std::size_t host = 0; host < 2; ++host)
+      regions.push_back({{"host", host_letter(host)},
+                         {"name", region_name(host)},
+                         {"size", ethernet_bytes(plan_)},
+                         {"flags", {"LOCAL_WRITE"}},
+                         {"fill", "pattern"}});
+    program_.setup = {{"type", "RAW_PACKET"},
+                      {"queue_pairs", plan_.pairs.size()},
+                      {"initiator_depth", 256},
+                      {"receive_depth", 256},
+                      {"cq_depth", 2048},
+                      {"inline_size", plan_.inline_bytes},
+                      {"regions", std::move(regions)}};
   }
 
   void draw_keys() {
@@ -136,6 +161,10 @@ class Maker {
   }
 
   void add_batch() {
+    if (plan_.service == ProgramService::kEthernet) {
+      for (auto& step : draw_ethernet(plan_)) put(std::move(step));
+      return;
+    }
     if (add_group_batch()) return;
     std::vector<std::vector<json>> queues;  // each in its order
     std::vector<json> receives, late, faults;

@@ -13,7 +13,7 @@
 /// What a program is drawn from: its queue pairs, and which memory each of them has for what.
 namespace rnic::testbench {
 
-enum class ProgramService : std::uint8_t { kRc, kUc, kUd };
+enum class ProgramService : std::uint8_t { kRc, kUc, kUd, kEthernet };
 
 /// Parts of the memory of a queue pair. All but the receives change places from batch to batch, so that what one batch
 /// has written another one reads; within a batch nothing that is written is read.

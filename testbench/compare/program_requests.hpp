@@ -28,5 +28,8 @@ struct PlannedRequests {
 [[nodiscard]] PlannedRequests draw_group_sends(ProgramPlan& plan, std::size_t host, std::size_t qp, std::size_t count);
 /// Hand-made frames to host B in the name of A.
 [[nodiscard]] std::vector<nlohmann::json> draw_frames(ProgramPlan& plan, std::size_t qp, std::size_t count);
+/// All steps of a batch of Ethernet frames, and the bytes of the region that they need on each host.
+[[nodiscard]] std::vector<nlohmann::json> draw_ethernet(ProgramPlan& plan);
+[[nodiscard]] std::uint64_t ethernet_bytes(const ProgramPlan& plan);
 
 }  // namespace rnic::testbench

@@ -143,6 +143,8 @@ class Recording {
     return ended;
   }
 
+  [[nodiscard]] bool is_ethernet() const { return vector_.setup.type == hw::QpType::kRawPacket; }
+
   [[nodiscard]] std::uint64_t now() { return session_.endpoint(0).device().now_ns(); }
 
   void take_completions(json& to) {
@@ -169,6 +171,7 @@ class Recording {
       if (receives || result.kind == umd::RequestKind::kRead) entry["bytes"] = result.byte_count;
       if (result.with_immediate) entry["immediate"] = result.immediate;
       if (result.with_invalidate) entry["invalidated"] = session_.name_of_key(result.immediate);
+      if (receives && is_ethernet()) entry.update({{"l3_ok", result.l3_ok}, {"l4_ok", result.l4_ok}});
       if (result.grh) entry["source_qp"] = source_of(host, result.source_qpn);
     } else {
       if (result.syndrome != 0) entry["syndrome"] = result.syndrome;
@@ -263,11 +266,12 @@ class Recording {
 
   /// What is open of the receives that no message has ended on a queue pair that has failed: parts of one.
   void leave_receives_open() {
-    if (failed_.empty() && vector_.setup.type == hw::QpType::kRc) return;
+    const bool whole = vector_.setup.type == hw::QpType::kRc || is_ethernet();  // no part of one that is dropped
+    if (failed_.empty() && whole) return;
     for (std::size_t host = 0; host < 2; ++host) {
       for (auto& [context, posted] : posted_[host]) {
         if (posted.step->kind != StepKind::kReceive || posted.completed) continue;
-        if (!vector_.setup.srq && vector_.setup.type == hw::QpType::kRc && !failed_.contains(posted.step->qp)) continue;
+        if (!vector_.setup.srq && whole && !failed_.contains(posted.step->qp)) continue;
         for (const auto& place : posted.step->sge) memory_.leave_open(place.region, place.offset, place.length);
       }
     }

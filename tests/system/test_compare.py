@@ -46,6 +46,12 @@ class Compare(unittest.TestCase):
             del figures["wall_clock"]
         self.assertEqual(first, second)
 
+    def test_ethernet_frames_are_drawn(self):
+        told, figures = self.compare("--operations", 10_000, "--seed", SEED, "--nic", "model,model")
+        self.assertEqual(told.returncode, 0, told.stdout)
+        for kind in ("store", "receive_ethernet"):
+            self.assertGreater(figures["drawn"].get(kind, 0), 0, kind)
+
     def test_what_differs_is_found_and_shrunk(self):
         for planted in ("extra-right", "long-region"):
             with self.subTest(planted):
