@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
 #include <string>
 #include <utility>
 
@@ -47,7 +46,11 @@ class EthernetMaker {
     const std::size_t fails = plan_.chance(0.1) ? plan_.below(count) : count;
     std::vector<json> sends;
     for (std::size_t i = 0; i < count; ++i) sends.push_back(make_send(sender, qp, i, i == fails));
-    std::move(sends.begin(), sends.end(), std::back_inserter(steps_));
+    for (auto& send : sends) {
+      steps_.push_back(std::move(send));
+      // Freedom::kDroppedBehind
+      if (plan_.one_at_a_time) steps_.push_back({{"host", "A"}, {"do", "wait"}, {"us", 5}});
+    }
     return std::move(steps_);
   }
 
@@ -97,6 +100,7 @@ class EthernetMaker {
         receive["qp"] = qp + 1;
         receive["context"] = plan_.next_context++;
         const bool is_short = plan_.chance(0.02);
+        plan_.one_at_a_time = plan_.one_at_a_time || is_short;
         receive["sge"] =
             segments(host, (qp + 1) * kSlots + i, is_short ? plan_.between(20, 100) : kLongestFrame + plan_.below(100));
         steps_.push_back(std::move(receive));

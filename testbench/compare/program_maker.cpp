@@ -1,6 +1,7 @@
 #include "testbench/compare/program_maker.hpp"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "testbench/compare/program_requests.hpp"
@@ -166,6 +167,7 @@ class Maker {
       return;
     }
     if (add_group_batch()) return;
+    if (plan_.srq && plan_.chance(0.3)) change_shared_queue();
     std::vector<std::vector<json>> queues;  // each in its order
     std::vector<json> receives, late, faults;
     for (std::size_t qp = 0; qp < plan_.pairs.size(); ++qp) {
@@ -197,6 +199,18 @@ class Maker {
       std::erase_if(queues, [](const auto& one) { return one.empty(); });
     }
     for (auto& step : late) put(std::move(step));
+  }
+
+  /// Where Receives come late it is a matter of time how few there have been.
+  void change_shared_queue() {
+    const char* const host = host_letter(plan_.below(2));
+    json modify = {{"host", host}, {"do", "modify_srq"}};
+    if (plan_.chance(0.5)) modify["depth"] = plan_.between(1024, 4096);
+    const bool limits = plan_.rnr_retry != 7;
+    if (limits) modify["threshold"] = plan_.between(1, 12);
+    if (limits && plan_.chance(0.7))
+      put({{"host", host}, {"do", "notify"}, {"queue", "shared"}, {"name", "n" + std::to_string(plan_.batch)}});
+    if (modify.size() > 2) put(std::move(modify));
   }
 
   json resize() {

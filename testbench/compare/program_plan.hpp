@@ -64,6 +64,7 @@ struct ProgramPlan {
   std::vector<PlannedPair> pairs;
   std::array<std::vector<PlannedKey>, 2> keys;
   std::vector<PlannedGroup> groups;              ///< UD
+  bool one_at_a_time = false;                    ///< Ethernet: a Receive is too short, perhaps
   std::array<std::size_t, 2> shared_receives{};  ///< At most so many wait in the shared queue
   std::size_t batch = 0;
   std::uint64_t next_context = 1;
