@@ -56,6 +56,7 @@ LONG = [
     ("proofs", "ctest --test-dir {build} -L formal"),
     ("asan", "scripts/sanitize.sh address --all"),
     ("tsan", "scripts/sanitize.sh thread"),
+    ("sources_alone", "scripts/check_alone.py"),
 ]
 # What the page of the trend draws: run, figure (None: how many runs), what it is.
 DRAWN = [(None, None, "runs"), (None, "failed", "runs that failed"), ("soak", "cycles", "cycles of soak"), ("fuzz", "frames", "frames of fuzz"),
