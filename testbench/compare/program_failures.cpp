@@ -182,8 +182,11 @@ class FailureMaker : public RequestMaker {
     }
     if (with_bytes.empty()) return;
     if (!all) with_bytes = {plan_.one_of(with_bytes)};
-    for (json* const one : with_bytes)
-      *one = place(region_name(host_, not_given()), plan_.below(100), (*one)["length"].get<std::uint64_t>());
+    for (json* const one : with_bytes) {
+      const auto length = (*one)["length"].get<std::uint64_t>();
+      *one = place(region_name(host_, not_given()),
+                   plan_.below(std::min<std::uint64_t>(100, kSmallRegion + 1 - length)), length);
+    }
   }
 
   void fail_length() {
