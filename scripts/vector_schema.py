@@ -165,7 +165,7 @@ def setup():
     rc_only = {"properties": {"type": {"const": "RC"}, "fast_register": {"const": False}}}
     return thing({}, {"type": one_of(["RC", "UC", "UD", "QP1", "RAW_PACKET"]), "fast_register": BOOLEAN, "queue_pairs": number(0, 1, 8),
                       "srq": thing({}, {"depth": U32, "sge": U32, "threshold": U32, "domain": one_of(["own", "other"])}), "one_cq": BOOLEAN, "connected": BOOLEAN, "connections": BOOLEAN,
-                      "ipv6": BOOLEAN, "iommu_faults": BOOLEAN, "split_completions": BOOLEAN, "link_gbps": {"type": "number", "exclusiveMinimum": 0},
+                      "ipv6": BOOLEAN, "iommu_faults": BOOLEAN, "split_completions": BOOLEAN, "ordinary_world": BOOLEAN, "link_gbps": {"type": "number", "exclusiveMinimum": 0},
                       "link_delay_ns": {"type": "number", "minimum": 0}, "completion_timeout": one_of(["A1", "A2", "B1", "B2", "C1", "C2"]), **host, "A": ref("host_setup"), "B": ref("host_setup"),
                       "regions": listed(region)},
                  allOf=[{"if": {"required": ["srq"]}, "then": {"properties": {"type": {"enum": ["RC", "UD"]}, "fast_register": {"const": False}}}},

@@ -12,6 +12,7 @@ using Inside = FrameVerdict::Inside;
 
 constexpr std::uint8_t kInvalidRequest = 1 << 1, kRemoteAccess = 1 << 2, kRemoteOperation = 1 << 3;
 constexpr std::uint32_t kLongest = 0x8000'0000;
+constexpr std::size_t kLargestMtu = 4096;
 constexpr std::uint8_t kSendLastInvalidate = 0x16, kSendOnlyInvalidate = 0x17;
 
 /// What an opcode of RC is: Sends 0 to 5, Writes 6 to 0x0b.
@@ -83,7 +84,8 @@ std::optional<FrameVerdict> judge_request(std::span<const std::uint8_t> frame, c
                         frame.begin() + static_cast<std::ptrdiff_t>(end - pad));
   const auto right = roce::roce_frame(fields);
   verdict.wild = frame.size() < right.size() || !std::equal(right.begin(), right.end(), frame.begin()) ||
-                 frame.size() > std::max<std::size_t>(right.size(), 60) || code > opcode::kLastRc || code == 0x15;
+                 frame.size() > std::max<std::size_t>(right.size(), 60) || code > opcode::kLastRc || code == 0x15 ||
+                 fields.payload.size() > kLargestMtu;  // longer than any packet (7.7.8, 9.2): it may be dropped unseen
   if (verdict.wild) return verdict;
   const std::size_t bytes = fields.payload.size();
   const auto reth = [&](std::size_t at, int count) { return roce::read_big(fields.ext, at, count); };

@@ -81,6 +81,7 @@ struct VectorSetup {
   bool ipv6 = false;
   bool iommu_faults = false;       ///< DMA that the IOMMU refuses is part of the vector
   bool split_completions = false;  ///< Answers to DMA reads come in pieces
+  bool ordinary_world = false;     ///< What it says hangs on times and orders of the ordinary machines and wire
   std::optional<double> link_gbps, link_delay_ns;
   hw::CompletionTimeoutRange completion_timeout = hw::CompletionTimeoutRange::kDefault;
   std::array<VectorHostSetup, 2> hosts;

@@ -41,12 +41,22 @@ bool outpaced(const VectorSetup& setup, const model::WireOptions& wire) {
   });
 }
 
+/// Faults, files and what the NICs are stay.
+WorldOptions in_ordinary_world(WorldOptions options) {
+  const model::WireOptions ordinary;
+  options.wire.rate_gbps = ordinary.rate_gbps;
+  options.wire.delay_ns = ordinary.delay_ns;
+  options.wire.jitter_ns = ordinary.jitter_ns;
+  options.each_host = {};
+  return options;
+}
+
 }  // namespace
 
 VectorOutcome VectorRunner::run(const Vector& vector) {
   VectorOutcome outcome;
   std::vector<model::FrameRecord> frames;
-  auto options = options_;
+  auto options = vector.setup.ordinary_world ? in_ordinary_world(options_) : options_;
   if (vector.setup.link_gbps) options.wire.rate_gbps = *vector.setup.link_gbps;
   if (vector.setup.link_delay_ns) options.wire.delay_ns = *vector.setup.link_delay_ns;
   if (vector.setup.split_completions) {

@@ -143,6 +143,7 @@ VectorSetup read_vector_setup(Reader from) {
   to.ipv6 = from.boolean("ipv6", to.ipv6);
   to.iommu_faults = from.boolean("iommu_faults", to.iommu_faults);
   to.split_completions = from.boolean("split_completions", to.split_completions);
+  to.ordinary_world = from.boolean("ordinary_world", to.ordinary_world);
   to.link_gbps = read_amount(from, "link_gbps");
   to.link_delay_ns = read_amount(from, "link_delay_ns");
   if (to.link_gbps && *to.link_gbps <= 0) from.fail("\"link_gbps\" is above 0");
