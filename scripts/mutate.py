@@ -98,7 +98,7 @@ def behind_number(mutant, _, text):
     return f"((mutate_pkg::chosen == 32'd{mutant['id']}) ? ({mutant['new']}) : ({text}))"
 
 
-def mutated(source, mutants, spliced):
+def mutated(source, mutants, spliced=behind_number):
     """The source with all its mutants. `spliced` gives for a mutant, the expression that it replaces and what other mutants have made of that what is
     to stand there."""
     places = {}
