@@ -59,6 +59,11 @@ class VectorReader {
     if (value > most) fail(fmt::format("\"{}\" is at most {}", key, most));
     return value;
   }
+  /// A time that is said in microseconds, in nanoseconds.
+  template <typename... Fallback>
+  std::uint64_t microseconds(const char* key, Fallback... fallback) {
+    return std::uint64_t{number<std::uint32_t>(key, fallback...)} * 1000;
+  }
   template <typename T>
   T to_number(const json& value, const char* key) const {
     const bool negative = value.is_number_integer() && !value.is_number_unsigned() && value.get<std::int64_t>() < 0;

@@ -135,7 +135,7 @@ void read_modify(Reader& from, const VectorSetup& setup, VectorStep& to) {
 void read_event(Reader& from, const VectorSetup& setup, VectorStep& to) {
   const auto type = static_cast<hw::EqeType>(from.name("type", kEvents));
   to.value = static_cast<std::uint64_t>(type);
-  to.within_ns = std::uint64_t{from.number<std::uint32_t>("within_us", 100)} * 1000;
+  to.within_ns = from.microseconds("within_us", 100);
   switch (type) {
     case hw::EqeType::kCqError: to.queue = static_cast<VectorQueue>(from.name("queue", kQueues)); break;
     case hw::EqeType::kQpFatal:
@@ -229,17 +229,17 @@ VectorStep read_vector_step(VectorReader from, const VectorSetup& setup, std::si
     case StepKind::kComplete: read_complete_step(from, setup, to); break;
     case StepKind::kNoCompletion:
       to.queue = static_cast<VectorQueue>(from.name("queue", kQueues, 0));
-      to.within_ns = std::uint64_t{from.number<std::uint32_t>("for_us", 20)} * 1000;
+      to.within_ns = from.microseconds("for_us", 20);
       break;
     case StepKind::kNotify: read_notify(from, setup, to); break;
     case StepKind::kNotified:
       to.name = from.text("name");
       to.status = static_cast<std::int32_t>(from.name("status", kStatuses));
-      to.within_ns = std::uint64_t{from.number<std::uint32_t>("within_us", 100)} * 1000;
+      to.within_ns = from.microseconds("within_us", 100);
       break;
     case StepKind::kNotNotified:
       to.name = from.text("name");
-      to.within_ns = std::uint64_t{from.number<std::uint32_t>("for_us", 20)} * 1000;
+      to.within_ns = from.microseconds("for_us", 20);
       break;
     case StepKind::kMemory:
     case StepKind::kStore: read_memory_step(from, setup, to); break;
@@ -247,7 +247,7 @@ VectorStep read_vector_step(VectorReader from, const VectorSetup& setup, std::si
       to.name = from.text("region");
       to.offset = from.number<std::uint64_t>("offset");
       to.length = from.number<std::uint64_t>("length");
-      to.within_ns = std::uint64_t{from.number<std::uint32_t>("for_us", 20)} * 1000;
+      to.within_ns = from.microseconds("for_us", 20);
       break;
     case StepKind::kRegister:
       to.size = from.number<std::uint64_t>("size");
@@ -265,7 +265,7 @@ VectorStep read_vector_step(VectorReader from, const VectorSetup& setup, std::si
       to.offset = from.number<std::uint64_t>("offset");
       break;
     case StepKind::kRingReads: read_ring_reads(from, setup, to); break;
-    case StepKind::kWait: to.within_ns = std::uint64_t{from.number<std::uint32_t>("us")} * 1000; break;
+    case StepKind::kWait: to.within_ns = from.microseconds("us"); break;
     case StepKind::kFault: read_fault_step(from, setup, to); break;
     case StepKind::kFrame: read_frame_step(from, setup, to); break;
     case StepKind::kCounter: read_counter(from, setup, to); break;
@@ -285,7 +285,7 @@ VectorStep read_vector_step(VectorReader from, const VectorSetup& setup, std::si
     case StepKind::kReset:
     case StepKind::kMake: to.qp = read_qp(from, setup, "qp"); break;
     case StepKind::kEvent: read_event(from, setup, to); break;
-    case StepKind::kNoEvent: to.within_ns = std::uint64_t{from.number<std::uint32_t>("for_us", 20)} * 1000; break;
+    case StepKind::kNoEvent: to.within_ns = from.microseconds("for_us", 20); break;
     case StepKind::kLink: to.link_up = from.name("is", {{"down", 0}, {"up", 1}}) != 0; break;
     case StepKind::kResizeCq:
       to.queue = static_cast<VectorQueue>(from.name("queue", kQueues, 0));

@@ -144,7 +144,7 @@ void read_credits_step(VectorReader& from, VectorStep& to) {
   for (const auto& kind : from.list(from.need("withheld"), "withheld"))
     to.withheld.push_back(static_cast<std::uint8_t>(from.to_name(kind, "withheld", kKinds)));
   if (!from.find("for_us")) return;
-  to.within_ns = std::uint64_t{from.number<std::uint32_t>("for_us")} * 1000;
+  to.within_ns = from.microseconds("for_us");
   if (to.within_ns == 0) from.fail("\"for_us\" is at least 1");
 }
 

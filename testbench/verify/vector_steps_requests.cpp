@@ -255,8 +255,8 @@ void read_request_step(Reader& from, const VectorSetup& setup, VectorStep& to) {
 
 void read_complete_step(Reader& from, const VectorSetup& setup, VectorStep& to) {
   to.queue = static_cast<VectorQueue>(from.name("queue", kQueues, 0));
-  to.within_ns = std::uint64_t{from.number<std::uint32_t>("within_us", 100)} * 1000;
-  to.not_before_ns = std::uint64_t{from.number<std::uint32_t>("not_before_us", 0)} * 1000;
+  to.within_ns = from.microseconds("within_us", 100);
+  to.not_before_ns = from.microseconds("not_before_us", 0);
   read_results(from, setup, to);
 }
 

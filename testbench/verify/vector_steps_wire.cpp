@@ -88,7 +88,7 @@ void read_frame_step(Reader& from, const VectorSetup& setup, VectorStep& to) {
   auto& frame = to.frame;
   const Names right = {{"right", 0}, {"wrong", 1}};
   frame.bad_fcs = from.name("fcs", right, 0) != 0;
-  to.within_ns = std::uint64_t{from.number<std::uint32_t>("then_us", 3)} * 1000;
+  to.within_ns = from.microseconds("then_us", 3);
   if (from.find("bytes")) {
     frame.bytes = read_known_bytes(from, "bytes");
     if (frame.bytes.empty() || frame.bytes.size() > kLongestFrame)
