@@ -248,8 +248,11 @@ TEST_CASE("every message twice is one message") {
 }
 
 TEST_CASE("a refusal that is lost is said again, and the consumer is not asked again") {
-  Pair p;
+  // Beyond those that are remembered to the end, each REQ keeps the refusal until the next one may come.
+  const std::uint32_t remembered = GENERATE(0U, 16U);
   const bool patient = GENERATE(false, true);
+  CAPTURE(remembered, patient);
+  Pair p(1, {.max_remembered = remembered});
   int lost = patient ? 1 : 3;
   p.wire.lose = [&](const CmWire::Sent& sent) {
     return sent.mad[17] == static_cast<std::uint8_t>(Attribute::kRej) && lost-- > 0;
