@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Checks that each C++ source includes what it uses. The build makes units of several sources, in which one sees what another has included; here each is
-compiled alone, as far as its syntax and types.
+compiled alone, as far as its syntax and types. A warning is an error here.
 
 usage: check_alone.py [--jobs N] [FOLDER...]
 
@@ -41,7 +41,7 @@ def compile_alone(path, entry, unit):
     del words[output:output + 2]
     words = [str(path) if word == entry["file"] or word == str(unit) else "-fsyntax-only" if word == "-c" else word for word in words]
     done = subprocess.run(words, cwd=entry["directory"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    return done.stderr if done.returncode else ""
+    return done.stderr or (f"exit code {done.returncode}" if done.returncode else "")
 
 
 def main():

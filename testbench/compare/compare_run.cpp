@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "testbench/compare/outcome.hpp"
 #include "testbench/compare/program_vector.hpp"
 #include "testbench/compare/shrink.hpp"
 #include "testbench/compare/world_process.hpp"

@@ -311,7 +311,7 @@ class Comparison {
     const bool unasked = std::any_of(program_.steps.begin(), program_.steps.end(), asks_for_no_ack);
     for (const auto& [psn, mine] : first.items()) {
       const json& theirs = member(second, psn);
-      if (theirs == kNothing || mine.back() == theirs.back()) continue;
+      if (theirs == kNoMember || mine.back() == theirs.back()) continue;
       const auto is_theirs = [&](const json& msn) {
         return std::find(theirs.begin(), theirs.end(), msn) != theirs.end();
       };

@@ -20,6 +20,7 @@ class FailureMaker : public RequestMaker {
     switch (plan_.service) {
       case ProgramService::kUd: add_datagram_failure(); return false;
       case ProgramService::kUc: add_unreliable_failure(); return false;
+      case ProgramService::kEthernet: return false;  // its programs draw frames of their own (program_ethernet.cpp)
       case ProgramService::kRc: break;
     }
     pair_.dead = true;

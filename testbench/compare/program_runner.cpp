@@ -3,12 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <set>
 #include <utility>
 
 #include "testbench/compare/memory_record.hpp"
+#include "testbench/compare/outcome.hpp"
 #include "testbench/compare/packet_record.hpp"
+#include "testbench/compare/request_record.hpp"
 #include "testbench/side_by_side.hpp"
 #include "testbench/verify/vector_names.hpp"
 #include "testbench/verify/vector_session.hpp"
@@ -34,21 +35,6 @@ std::string state_name(std::uint64_t state) {
   return state < kNames.size() ? kNames[state] : fmt::format("state {}", state);
 }
 
-bool posts(const VectorStep& step) {
-  switch (step.kind) {
-    case StepKind::kSend:
-    case StepKind::kWrite:
-    case StepKind::kRead:
-    case StepKind::kCompareSwap:
-    case StepKind::kFetchAdd:
-    case StepKind::kBind:
-    case StepKind::kInvalidate:
-    case StepKind::kFastRegister:
-    case StepKind::kEndRegistration: return true;
-    default: return false;
-  }
-}
-
 /// Some DMA read of a host gets no answer, perhaps.
 bool never_answers(const RandomProgram& program) {
   const auto is_so = [](const json& of, const char* key) { return of.value(key, std::string()) == "timeout"; };
@@ -72,7 +58,8 @@ class Recording {
         world_(world),
         session_(world, vector),
         packets_(session_),
-        memory_(session_, vector.setup) {
+        memory_(session_, vector.setup),
+        requests_(session_, vector.setup, memory_, to.at("failures")) {
     to_["batches"] = json::array();
     never_answers_ = never_answers(program);
   }
@@ -91,11 +78,6 @@ class Recording {
   }
 
  private:
-  struct Posted {
-    const VectorStep* step;
-    bool completed;
-  };
-
   void fail(const std::string& sort, const std::string& text) { to_["failures"].push_back(failure_entry(sort, text)); }
 
   void perform(const VectorStep& step) {
@@ -111,18 +93,13 @@ class Recording {
       fail("refused " + step.text.substr(step.text.find('(')), failure.what());  // "step 3 (send)"
       return;
     }
-    const bool receives = step.kind == StepKind::kReceive;
-    if (!posts(step) && !receives) return;
-    posted_[step.host][step.context] = {&step, false};
-    if (receives && !vector_.setup.srq) receives_[{step.host, step.qp}].insert(step.context);
-    if (!receives && (step.flags & ND_OP_FLAG_SILENT_SUCCESS) == 0) ++outstanding_;
+    requests_.add(step);
   }
 
   /// A queue pair goes on as new; the reset has flushed what was posted.
   void begin_anew(std::size_t host, std::size_t qp) {
     packets_.restart(host, qp);
-    first_error_.erase({host, qp});
-    receives_.erase({host, qp});
+    requests_.restart(host, qp);
   }
 
   /// False: its requests have not ended.
@@ -133,24 +110,25 @@ class Recording {
     const std::uint64_t end = now() + kBatchNs;
     for (;;) {
       settle();
-      take_completions(completions);
-      if (outstanding_ <= 0 && retired()) break;
+      requests_.take_completions(completions);
+      if (requests_.outstanding() <= 0 && retired()) break;
       if (now() > end) {
-        fail(std::string(kNotEnded), fmt::format("batch {}: {} requests have not ended", number + 1, outstanding_));
+        fail(std::string(kNotEnded),
+             fmt::format("batch {}: {} requests have not ended", number + 1, requests_.outstanding()));
         ended = false;
         break;
       }
       session_.endpoint(0).device().elapse(kLookNs);
     }
     settle();
-    take_completions(completions);
+    requests_.take_completions(completions);
     static_cast<void>(retired());  // one host may have gone on while the other was asked
     batch["events"] = {{"A", json::array()}, {"B", json::array()}};
     // The next event of an object comes when the one before it has been taken.
     while (take_events(0, batch) + take_events(1, batch) != 0) session_.endpoint(0).device().elapse(kEventNs);
     batch["states"] = states_;
     batch["psns"] = psns_;
-    leave_receives_open();
+    requests_.leave_receives_open();
     batch["memory"] = memory_.changes();
     if (with_details_) list_frames();
     batch["packets"] = packets_.of(std::exchange(frames_, {}));
@@ -164,78 +142,7 @@ class Recording {
     world_.settle(long_still ? kUnansweredNs : kStillNs, long_still ? 10 * kUnansweredNs : kSettleNs);
   }
 
-  [[nodiscard]] bool is_ethernet() const { return vector_.setup.type == hw::QpType::kRawPacket; }
-
   [[nodiscard]] std::uint64_t now() { return session_.endpoint(0).device().now_ns(); }
-
-  void take_completions(json& to) {
-    for (std::size_t host = 0; host < 2; ++host) {
-      for (const auto queue : {VectorQueue::kInitiator, VectorQueue::kReceive}) {
-        for (umd::Completion result; session_.completions(host, queue).poll({&result, 1}) != 0;)
-          take(host, queue, result, to);
-      }
-    }
-  }
-
-  void take(std::size_t host, VectorQueue queue, const umd::Completion& result, json& to) {
-    const auto qp = reinterpret_cast<std::uintptr_t>(result.qp_context);
-    const auto posted = posted_[host].find(result.id);
-    const VectorStep* const step = posted == posted_[host].end() ? nullptr : posted->second.step;
-    json entry = {{"type", kind_name(result.kind)},
-                  {"context", result.id},
-                  {"status", cqe_status_name(result.status)},
-                  {"qp", qp}};
-    const bool receives = queue == VectorQueue::kReceive;
-    if (receives) receives_[{host, qp == 0 ? 0 : qp - 1}].erase(result.id);
-    if (result.status == hw::CqeStatus::kSuccess) {
-      // What a Send or a memory request reports as its length the specification leaves open.
-      if (receives || result.kind == umd::RequestKind::kRead) entry["bytes"] = result.byte_count;
-      if (result.with_immediate) entry["immediate"] = result.immediate;
-      if (result.with_invalidate) entry["invalidated"] = session_.name_of_key(result.immediate);
-      if (receives && is_ethernet()) entry.update({{"l3_ok", result.l3_ok}, {"l4_ok", result.l4_ok}});
-      if (result.grh) entry["source_qp"] = source_of(host, result.source_qpn);
-    } else {
-      if (result.syndrome != 0) entry["syndrome"] = result.syndrome;
-      note_failure(host, receives ? nullptr : step, qp == 0 ? 0 : qp - 1, result.status);
-    }
-    if (posted == posted_[host].end() || std::exchange(posted->second.completed, true))
-      fail("a completion of no request",
-           fmt::format("host {}: a completion of no request: {}", host == 0 ? 'A' : 'B', entry.dump()));
-    else if (!receives && (step->flags & ND_OP_FLAG_SILENT_SUCCESS) == 0)
-      --outstanding_;
-    if (receives && result.status != hw::CqeStatus::kSuccess && step != nullptr) {
-      for (const auto& place : step->sge) memory_.leave_open(place.region, place.offset, place.length);
-    }
-    to[fmt::format("{} {} {}", host == 0 ? 'A' : 'B', receives ? "receive" : "initiator", qp)].push_back(
-        std::move(entry));
-  }
-
-  [[nodiscard]] std::size_t source_of(std::size_t host, std::uint32_t qpn) const {
-    const auto& qps = session_.numbers().hosts[1 - host];
-    const auto it = std::find_if(qps.begin(), qps.end(), [&](const auto& one) { return one.qpn == qpn; });
-    return it == qps.end() ? 0 : static_cast<std::size_t>(it - qps.begin()) + 1;
-  }
-
-  /// A request has failed, or was flushed behind one that has: what memory it may have left in between.
-  void note_failure(std::size_t host, const VectorStep* step, std::size_t qp, hw::CqeStatus status) {
-    failed_.insert(qp);
-    const auto first = first_error_.try_emplace({host, qp}, status).first->second;
-    if (step == nullptr) return;
-    // A responder has refused the first; it executes nothing behind it (9.9.3).
-    const bool refused = first == hw::CqeStatus::kRemAccessErr || first == hw::CqeStatus::kRemInvReqErr ||
-                         first == hw::CqeStatus::kRemOpErr;
-    if (status == hw::CqeStatus::kWrFlushErr && refused) return;
-    if (step->kind == StepKind::kRead || step->kind == StepKind::kCompareSwap || step->kind == StepKind::kFetchAdd) {
-      for (const auto& place : step->sge) memory_.leave_open(place.region, place.offset, place.length);
-    }
-    if (step->kind == StepKind::kCompareSwap || step->kind == StepKind::kFetchAdd)
-      memory_.leave_open(step->remote.region, step->remote.offset, 8);
-    if (step->kind == StepKind::kWrite) {
-      std::uint64_t length = 0;
-      for (const auto& place : step->sge) length += place.length;
-      memory_.leave_open(step->remote.region, step->remote.offset, length);
-    }
-  }
 
   /// All that was posted has retired, silent requests too, and the Receives of queue pairs that have failed: one that
   /// waits for memory which does not answer is flushed when its time is over, long after the requests.
@@ -253,7 +160,7 @@ class Recording {
       const auto& now = *answer;
       const auto rts = static_cast<std::uint8_t>(hw::QpState::kRts);
       if (now.state == rts && now.sq_retired != now.sq_producer) all = false;
-      if (now.state == static_cast<std::uint8_t>(hw::QpState::kErr) && !receives_[{host, qp}].empty()) all = false;
+      if (now.state == static_cast<std::uint8_t>(hw::QpState::kErr) && requests_.has_receives(host, qp)) all = false;
       states_[qp_name(host, qp)] = state_name(now.state);
       const auto& numbers = session_.numbers().hosts;
       if (now.state == rts && core.type() == hw::QpType::kRc)
@@ -275,7 +182,7 @@ class Recording {
       if (type == hw::EqeType::kQpFatal || type == hw::EqeType::kQpRequestError ||
           type == hw::EqeType::kQpAccessError) {
         if (eqe.detail != 0) entry["cause"] = cqe_status_name(static_cast<hw::CqeStatus>(eqe.detail));
-        if (qp != qps.end()) failed_.insert(static_cast<std::size_t>(qp - qps.begin()));
+        if (qp != qps.end()) requests_.failed(static_cast<std::size_t>(qp - qps.begin()));
       }
       if (qp != qps.end() && type != hw::EqeType::kCqError && type != hw::EqeType::kSrqLimit &&
           type != hw::EqeType::kSrqError && type != hw::EqeType::kPortActive && type != hw::EqeType::kPortError)
@@ -283,19 +190,6 @@ class Recording {
       list.push_back(std::move(entry));
     }
     return events.size();
-  }
-
-  /// What is open of the receives that no message has ended on a queue pair that has failed: parts of one.
-  void leave_receives_open() {
-    const bool whole = vector_.setup.type == hw::QpType::kRc || is_ethernet();  // no part of one that is dropped
-    if (failed_.empty() && whole) return;
-    for (std::size_t host = 0; host < 2; ++host) {
-      for (auto& [context, posted] : posted_[host]) {
-        if (posted.step->kind != StepKind::kReceive || posted.completed) continue;
-        if (!vector_.setup.srq && whole && !failed_.contains(posted.step->qp)) continue;
-        for (const auto& place : posted.step->sge) memory_.leave_open(place.region, place.offset, place.length);
-      }
-    }
   }
 
   void read_counters() {
@@ -342,16 +236,12 @@ class Recording {
   VectorSession session_;
   PacketRecord packets_;
   MemoryRecord memory_;
-  std::array<std::map<std::uint64_t, Posted>, 2> posted_;
-  std::map<std::pair<std::size_t, std::size_t>, std::set<std::uint64_t>> receives_;  ///< That have not ended
-  std::int64_t outstanding_ = 0;
+  RequestRecord requests_;
   bool with_details_ = false;
   bool never_answers_;                                     ///< One of the hosts
   bool by_hand_ = false;                                   ///< Frames since it was still
   std::set<std::pair<std::size_t, std::size_t>> touched_;  ///< Host and queue pair, of the batch
   json states_, psns_;
-  std::set<std::size_t> failed_;  ///< Queue pairs, on either host
-  std::map<std::pair<std::size_t, std::size_t>, hw::CqeStatus> first_error_;
 };
 
 void plant(PlantedDifference planted, VectorSetup& setup) {

@@ -2,7 +2,6 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
-#include <string_view>
 
 #include "testbench/compare/program.hpp"
 #include "testbench/world.hpp"
@@ -43,17 +42,5 @@ class ProgramRunner {
   WorldOptions options_;
   PlantedDifference planted_;
 };
-
-/// The sort of the failure of requests that have not ended in the time in which all retries of a request do. The batch
-/// in which that was so is the last.
-inline constexpr std::string_view kNotEnded = "requests have not ended";
-
-/// The sort of a failure that ends a run begins so; what of its text does not change with times and counts follows.
-inline constexpr std::string_view kRunEnded = "the run ended: ";
-
-/// A failure of an outcome. `sort`: what has failed, without numbers; `text`: in words.
-[[nodiscard]] inline nlohmann::json failure_entry(const std::string& sort, const std::string& text) {
-  return {{"sort", sort}, {"text", text}};
-}
 
 }  // namespace rnic::testbench

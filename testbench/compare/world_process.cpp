@@ -2,6 +2,7 @@
 
 #include <exception>
 
+#include "testbench/compare/outcome.hpp"
 #include "testbench/verify/vector.hpp"
 
 namespace rnic::testbench {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "testbench/compare/differences.hpp"
-#include "testbench/compare/program_runner.hpp"
+#include "testbench/compare/outcome.hpp"
 
 namespace rnic::testbench {
 namespace {
