@@ -36,6 +36,7 @@ SEEDED = [
     ("fuzz", "{tool} fuzz --world {seed} --seed {seed} --frames {n:50000} --corpus tests/fuzz_corpus --json {json}", {}),
     # A run compares fewer than a thousand programs, each with a seed of its own.
     ("compare", "{tool} compare --seed {seed}000 --operations {n:50000} --json {json} --vectors build/nightly/differences", {}),
+    ("compare_world", "{tool} compare --world {seed} --seed {seed}000 --operations {n:25000} --json {json} --vectors build/nightly/differences", {}),
     ("raw_differences", "scripts/raw_differences.py {tool} --seed {seed} --cases {n:2000} --keep build/nightly/raw", {}),
     ("pcie_sweep", "{bin}/test_system_pcie_sweep", {"RNIC_SEED": "{seed}", "RNIC_SWEEP": "{n:200}"}),
     ("client_calls", "{bin}/test_driver -w NoTests 'whatever a client asks for*'", {"RNIC_SEED": "{seed}", "RNIC_CALLS": "{n:50000000}"}),

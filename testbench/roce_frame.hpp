@@ -69,12 +69,15 @@ inline std::size_t ethernet_bytes(std::span<const std::uint8_t> frame) {
   return kEthernetBytes + (read_big(frame, 12, 2) == kVlan ? kVlanBytes : 0);
 }
 
-inline std::uint16_t ipv4_checksum(std::span<const std::uint8_t> header) {
-  std::uint32_t sum = 0;
-  for (std::size_t i = 0; i < ipv4_header_bytes(header); i += 2)
-    sum += static_cast<std::uint32_t>(read_big(header, i, 2));
-  while (sum >> 16) sum = (sum & 0xffff) + (sum >> 16);
+/// RFC 1071 over bytes behind others whose sum is `sum`; an odd byte at the end has a zero behind it.
+inline std::uint16_t internet_checksum(std::span<const std::uint8_t> bytes, std::uint64_t sum = 0) {
+  for (std::size_t i = 0; i < bytes.size(); ++i) sum += std::uint64_t{bytes[i]} << (i % 2 == 0 ? 8 : 0);
+  while (sum >> 16 != 0) sum = (sum & 0xffff) + (sum >> 16);
   return static_cast<std::uint16_t>(~sum);
+}
+
+inline std::uint16_t ipv4_checksum(std::span<const std::uint8_t> header) {
+  return internet_checksum(header.first(ipv4_header_bytes(header)));
 }
 
 /// What a RoCEv2 frame says. IPv4 addresses are the last four bytes of source_ip and dest_ip.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <span>
 
+#include "testbench/roce_frame.hpp"
+
 namespace rnic::testbench {
 namespace {
 
@@ -19,13 +21,6 @@ void put(Bytes& to, std::uint64_t value, std::size_t count) {
 void set(Bytes& to, std::size_t at, std::uint64_t value) {
   to[at] = static_cast<std::uint8_t>(value >> 8);
   to[at + 1] = static_cast<std::uint8_t>(value);
-}
-
-/// The checksum of RFC 1071 over what begins with `sum`.
-std::uint16_t checksum(std::span<const std::uint8_t> bytes, std::uint64_t sum = 0) {
-  for (std::size_t i = 0; i < bytes.size(); ++i) sum += std::uint64_t{bytes[i]} << (i % 2 == 0 ? 8 : 0);
-  while (sum >> 16 != 0) sum = (sum & 0xffff) + (sum >> 16);
-  return static_cast<std::uint16_t>(~sum);
 }
 
 class Maker {
@@ -134,7 +129,7 @@ class Maker {
     const Bytes data = noise(payload);
     const std::size_t at = protocol == kUdp ? 6 : 16, first = bytes.size();
     bytes.insert(bytes.end(), data.begin(), data.end());
-    const auto sum = [&] { return checksum(bytes, pseudo + protocol + bytes.size()); };
+    const auto sum = [&] { return roce::internet_checksum(bytes, pseudo + protocol + bytes.size()); };
     // One that comes out as 0 (RFC 768).
     if (payload >= 2 && random_.chance(0.1)) {
       set(bytes, first, 0);
@@ -155,11 +150,12 @@ class Maker {
                                           (random_.chance(0.96) ? words : random_.below(16)));
     header[9] = carries;
     set(header, 6, random_.chance(0.85) ? 0x4000 : random_.chance(0.5) ? 0x2000 : random_.below(1 << 16));
-    const Bytes rest = transport(carries, ~std::uint64_t{checksum(std::span(header).subspan(12, 8))} & 0xffff);
+    const Bytes rest =
+        transport(carries, ~std::uint64_t{roce::internet_checksum(std::span(header).subspan(12, 8))} & 0xffff);
     set(header, 2, length(header.size() + rest.size()));
     set(header, 10, 0);
     if (random_.chance(0.6)) {
-      set(header, 10, checksum(header));
+      set(header, 10, roce::internet_checksum(header));
     } else {
       set(header, 10, random_.below(1 << 16));
     }
@@ -172,7 +168,8 @@ class Maker {
     Bytes header = noise(40);
     header[0] = static_cast<std::uint8_t>((random_.chance(0.96) ? 6 : random_.below(16)) << 4 | random_.below(16));
     header[6] = carries;
-    const Bytes rest = transport(carries, ~std::uint64_t{checksum(std::span(header).subspan(8, 32))} & 0xffff);
+    const Bytes rest =
+        transport(carries, ~std::uint64_t{roce::internet_checksum(std::span(header).subspan(8, 32))} & 0xffff);
     set(header, 4, length(rest.size()));
     header.insert(header.end(), rest.begin(), rest.end());
     return header;

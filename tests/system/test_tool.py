@@ -135,6 +135,18 @@ class ToolTest(unittest.TestCase):
         self.assertIn("--world", self.refused("bench", "--world", 1, "--pcie-payload", 128))
         self.assertIn("both hosts: PCI Express 3.0 x8, 7.877 GB/s each way\n", rnic("verify", "--world", 1, "--pcie-gen", 3, "--pcie-lanes", 8, VECTORS / "flush/empty.json").stdout)
 
+    def test_a_vector_that_asks_for_the_ordinary_world_has_it_in_every_other(self):
+        def frames(vector, *world):
+            capture = self.folder / "wire.pcap"
+            rnic("verify", "--nic", "model", "--pcap", capture, *world, VECTORS / vector)
+            return capture.read_bytes()
+
+        worlds = ((), ("--world", 1), ("--world", 4))
+        asks = [frames("credits/one_beyond_the_limit.json", *world) for world in worlds]
+        self.assertEqual(asks[0], asks[1])
+        self.assertEqual(asks[0], asks[2])
+        self.assertEqual(3, len({frames("send/zero_length_segment.json", *world) for world in worlds}))
+
     def test_one_seed_one_result(self):
         file = self.file(50_000)
         results = []
