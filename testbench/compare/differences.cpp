@@ -155,7 +155,7 @@ class Comparison {
       if (apart_) return std::nullopt;
     }
     const bool clean = !program_.faults && all_failing_.empty() && !rnr_;
-    return find_counter_difference(program_, first_, second_, clean);
+    return find_counter_difference(first_, second_, clean);
   }
 
  private:

@@ -105,6 +105,45 @@ TEST_CASE("compare: the newest ACK of a PSN has the same MSN, unless a repeated 
   CHECK(find_difference(does_not, with({1, 2}), with({3})));
 }
 
+TEST_CASE("compare: counters are those of both NICs, as far as what they count is no freedom") {
+  json sound = outcome({}, false);
+  sound["batches"][0]["states"] = json::object();
+  const auto added = [](json to, const std::string& name, int count) {
+    to["counters"]["B"][name] = count;
+    return to;
+  };
+  const auto with = [&](const std::string& name, int count) { return added(sound, name, count); };
+  const auto of_pair = [&](int count) {
+    json made = sound;
+    made["qp_counters"]["A 1"]["Gaps"] = count;
+    return made;
+  };
+  const json failed = outcome({{"Read", "RemAccessErr"}});
+  const auto found = find_difference(program(false), with("RxNaks", 1), with("RxNaks", 2));
+  REQUIRE(found);
+  CHECK(found->kind == "counters");
+  CHECK(found->place == "RxNaks of host B");
+  CHECK(found->text == "1 and 2");
+  CHECK_FALSE(find_difference(program(false), with("TxAcks", 1), with("TxAcks", 2)));
+  CHECK(find_difference(program(false), of_pair(0), of_pair(1))->place == "Gaps of queue pair A 1");
+  SECTION("repairs and refusals are not compared where frames are lost or a request has failed") {
+    CHECK_FALSE(find_difference(program(true), with("RxNaks", 1), with("RxNaks", 2)));
+    CHECK_FALSE(find_difference(program(false), added(failed, "RxNaks", 1), added(failed, "RxNaks", 2)));
+    CHECK_FALSE(find_difference(program(true), of_pair(0), of_pair(1)));
+  }
+  SECTION("completions are, whatever fails") {
+    CHECK(find_difference(program(true), with("Cqes", 1), with("Cqes", 2))->sort == "Cqes");
+    CHECK(find_difference(program(false), added(failed, "Cqes", 1), added(failed, "Cqes", 2)));
+  }
+  SECTION("a dropped frame counts once, wherever it is counted") {
+    const json malformed = added(with("RxMalformed", 1), "RxBadIcrc", 0),
+               bad_icrc = added(with("RxMalformed", 0), "RxBadIcrc", 1);
+    CHECK_FALSE(find_difference(program(false), malformed, bad_icrc));
+    CHECK(find_difference(program(false), malformed, added(with("RxMalformed", 0), "RxBadIcrc", 0))->sort ==
+          "frames dropped");
+  }
+}
+
 TEST_CASE("compare: runs that end are alike when they end for the same reason") {
   const auto ended = [](const std::string& sort, const std::string& text) {
     return json{{"failures", json::array({failure_entry(std::string(kRunEnded) + sort, text)})},

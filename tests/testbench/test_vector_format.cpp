@@ -122,6 +122,8 @@ TEST_CASE("vector format: what is wrong is refused") {
   const auto with = [](const std::string& more) { return refused(std::string(kWait) + ", " + more); };
   const auto step = [](const std::string& one) { return refused(R"("steps": [{"host": "A", )" + one + "}]"); };
   CHECK(refused(kWait).empty());
+  CHECK(step(R"("do": "wait", "us": 4294967295)").empty());
+  CHECK(step(R"("do": "wait", "us": 4294967296)").find("\"us\" is too large") != std::string::npos);
   CHECK(with(R"("setup": {"A": {"type": "UD"}})").find("unknown key \"type\"") != std::string::npos);
   CHECK(with(R"("setup": {"B": {"mtu": 300}})").find("mtu") != std::string::npos);
   CHECK(with(R"("setup": {"link_gbps": 0})").find("link_gbps") != std::string::npos);
