@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Random runs of a night: what they are, one of them, all that fit into some hours, and what came of them over the nights.
 
-usage: nightly.py run --results DIR [--hours H] [--first SEED] [--tree BUILD] [--size S]   a round of seeded runs and each long one, then seeded ones
+usage: nightly.py run --results DIR [--hours H] [--first SEED] [--tree BUILD] [--size S]   a round of seeded runs, then long ones in turn, then seeded ones
        nightly.py plan --runs N [--first SEED] [--size S]                                  N seeded runs, a line of JSON each
        nightly.py one PLAN INDEX --out DIR [--tree BUILD]                                  that run of a plan; its line goes to DIR/INDEX.json
        nightly.py merge PLAN DIR --results DIR                                             lines of all runs of a plan; those that left none are lost
@@ -43,21 +43,21 @@ SEEDED = [
     ("connections", "{bin}/test_system_many_connections", {"RNIC_SEED": "{seed}", "RNIC_NIC": "model", "RNIC_CONNECTIONS": "{n:10000}"}),
     ("kills", "{bin}/test_server_kills", {"RNIC_SEED": "{seed}", "RNIC_KILLS": "{n:200}", "RNIC_TOOL": "{tool}"}),
 ]
-# Each once a night.
+# Those that have waited longest come first (in_turn); where none has run yet, the short ones do.
 LONG = [
-    ("mutants", "scripts/mutate.sh"),
     ("driver_mutants", "scripts/mutate_driver.py -j $(nproc)"),
-    ("mutants_by_vectors", "scripts/mutate.sh --vectors"),
-    ("mutants_by_layer", "scripts/mutant_table.py --minutes 180"),
+    ("sources_alone", "scripts/check_alone.py"),
+    ("vector_schema", "tests/tools/check_vector_schema.py {tool} --all"),
     ("connections_rtl", "RNIC_CONNECTIONS=10000 {bin}/test_system_many_connections"),
+    ("proofs", "ctest --test-dir {build} -L formal"),
     ("planted_faults", "scripts/planted_faults.py --jobs $(nproc)"),
     ("example_faults", "scripts/example_faults.py --jobs $(nproc) --bin {bin}"),
-    ("coverage", "scripts/coverage.sh --all"),
-    ("vector_schema", "tests/tools/check_vector_schema.py {tool} --all"),
-    ("proofs", "ctest --test-dir {build} -L formal"),
-    ("asan", "scripts/sanitize.sh address --all"),
     ("tsan", "scripts/sanitize.sh thread"),
-    ("sources_alone", "scripts/check_alone.py"),
+    ("asan", "scripts/sanitize.sh address --all"),
+    ("coverage", "scripts/coverage.sh --all"),
+    ("mutants_by_vectors", "scripts/mutate.sh --vectors"),
+    ("mutants_by_layer", "scripts/mutant_table.py --minutes 180"),
+    ("mutants", "scripts/mutate.sh"),
 ]
 # What the page of the trend draws: run, figure (None: how many runs), what it is.
 DRAWN = [(None, None, "runs"), (None, "failed", "runs that failed"), ("soak", "cycles", "cycles of soak"), ("fuzz", "frames", "frames of fuzz"),
@@ -147,9 +147,16 @@ def append(results, lines):
         file.writelines(json.dumps(line) + "\n" for line in lines)
 
 
+def in_turn(lines):
+    """The long runs, those that have waited longest first: name, command, and the seconds that it took last (0: it has never run)."""
+    last = {line["run"]: (number, line["seconds"]) for number, line in enumerate(lines, 1)}
+    return [(name, command, last.get(name, (0, 0))[1]) for name, command in sorted(LONG, key=lambda one: last.get(one[0], (0, 0))[0])]
+
+
 def run(arguments):
     end = time.monotonic() + arguments.hours * 3600
     failed = []
+    long_ones = in_turn(lines_of(arguments.results))
 
     def perform_and_say(planned, limit):
         line = perform(planned, arguments.tree, arguments.results / "failures", limit)
@@ -160,14 +167,19 @@ def run(arguments):
     index = 0
     for index in range(len(SEEDED)):
         perform_and_say(seeded_run(index, arguments.first, arguments.size), LIMIT)
-    for name, command in LONG:
-        if time.monotonic() < end:
+    waiting = []
+    for name, command, seconds in long_ones:
+        # The first in turn comes whatever it takes; what is longer than a night would have no turn otherwise.
+        fits = time.monotonic() + (seconds if name != long_ones[0][0] else 0) < end
+        if fits:
             perform_and_say({"run": name, "command": command}, LONG_LIMIT)
         else:
-            print(f"left out, the time is over: {name}")
+            waiting.append(name)
     while time.monotonic() < end:
         index += 1
         perform_and_say(seeded_run(index, arguments.first, arguments.size), LIMIT)
+    if waiting:
+        print("wait for another night: " + ", ".join(waiting))
     print(f"{len(failed)} runs failed" + "".join(f"\n  {line['command']}" for line in failed))
     return bool(failed)
 
@@ -212,18 +224,29 @@ def merge(arguments):
     return bool(failed or lost)
 
 
-def nights_of(results):
-    """Of each night its lines, oldest night first. Lines that are damaged are told of and left out."""
-    nights = {}
+def lines_of(results):
+    """What has run, oldest first. Lines that are damaged are told of and left out."""
+    lines = []
     file = results / "runs.jsonl"
-    if not file.exists():
-        raise SystemExit(f"nightly.py: there is no {file}: nothing has run")
-    for number, text in enumerate(file.read_text().splitlines(), 1):
+    for number, text in enumerate(file.read_text().splitlines() if file.exists() else [], 1):
         try:
             line = json.loads(text)
-            nights.setdefault(line["night"], []).append(line)
-        except (ValueError, KeyError, TypeError):
-            print(f"{file}:{number}: no line of a run, left out", file=sys.stderr)
+            if {"night", "run", "seconds"} <= line.keys():
+                lines.append(line)
+                continue
+        except (ValueError, AttributeError):
+            pass
+        print(f"{file}:{number}: no line of a run, left out", file=sys.stderr)
+    return lines
+
+
+def nights_of(results):
+    """Of each night its lines, oldest night first."""
+    nights = {}
+    for line in lines_of(results):
+        nights.setdefault(line["night"], []).append(line)
+    if not nights:
+        raise SystemExit(f"nightly.py: there is no run in {results / 'runs.jsonl'}: nothing has run")
     return dict(sorted(nights.items()))
 
 

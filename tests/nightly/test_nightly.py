@@ -1,13 +1,20 @@
 """scripts/nightly.py: plans, one run, runs that fail, lines that are lost, the trend. usage: test_nightly.py BUILD"""
+import argparse
+import contextlib
+import io
 import json
 import pathlib
 import subprocess
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 NIGHTLY = ROOT / "scripts/nightly.py"
+sys.path.insert(0, str(ROOT / "scripts"))
+import nightly as parts  # noqa: E402
+
 BUILD = pathlib.Path(sys.argv.pop())
 
 
@@ -35,7 +42,8 @@ class Night(unittest.TestCase):
         self.assertEqual(first.stdout, nightly("plan", "--runs", 20, "--first", 7).stdout)
         runs = [json.loads(line) for line in first.stdout.splitlines()]
         self.assertEqual([run["seed"] for run in runs], list(range(7, 27)))
-        self.assertEqual(len({run["run"] for run in runs}), len({run["run"] for run in runs[:11]}))
+        kinds = len({run["run"] for run in runs})
+        self.assertEqual(len({run["run"] for run in runs[:kinds]}), kinds)
 
     def test_a_run_leaves_its_line(self):
         runs = [json.loads(line) for line in nightly("plan", "--runs", 8, "--first", 3, "--size", 0.005).stdout.splitlines()]
@@ -67,6 +75,38 @@ class Night(unittest.TestCase):
         self.assertEqual(told.returncode, 1)
         self.assertIn("3 runs, 0 failed, 1 lost: 1 (quick, seed 1)", told.stdout)
         self.assertEqual([line["seed"] for line in self.lines()], [0, 2])
+
+    def night(self, hours, long_ones, seconds):
+        """The long runs of a night in which each takes so many of its clock's seconds, and what the night prints."""
+        clock = [0.0]
+        ran = []
+
+        def perform(planned, *_):
+            clock[0] += seconds[planned["run"]]
+            ran.append(planned["run"])
+            return {"night": "2001-01-01", "run": planned["run"], "command": planned["command"], "exit": 0, "seconds": seconds[planned["run"]]}
+
+        arguments = argparse.Namespace(hours=hours, results=self.path / "results", first=1, size=1, tree=BUILD)
+        with mock.patch.multiple(parts, SEEDED=[("seeded", "true", {})], LONG=[(name, "true") for name in long_ones], perform=perform), \
+             mock.patch.object(parts.time, "monotonic", lambda: clock[0]), contextlib.redirect_stdout(io.StringIO()) as told:
+            self.assertFalse(parts.run(arguments))
+        return [name for name in ran if name != "seeded"], told.getvalue()
+
+    def test_each_long_run_has_its_turn(self):
+        seconds = {"seeded": 60, "quick": 60, "half": 2000, "whole": 5000}
+
+        def night():
+            return self.night(1, ("quick", "half", "whole"), seconds)
+
+        # Of none it is known how long it takes.
+        self.assertEqual(night()[0], ["quick", "half", "whole"])
+        # What is known not to fit waits, until it is the first in turn.
+        ran, told = night()
+        self.assertEqual(ran, ["quick", "half"])
+        self.assertIn("wait for another night: whole\n", told)
+        ran, told = night()
+        self.assertEqual(ran, ["whole"])
+        self.assertIn("wait for another night: quick, half\n", told)
 
     def test_the_trend_shows_each_night(self):
         results = self.path / "results"
