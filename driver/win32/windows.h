@@ -39,11 +39,13 @@
 // Functions, because macros of these names would be the end of <algorithm>.
 template <typename T, typename U>
 [[nodiscard]] constexpr std::common_type_t<T, U> min(T one, U other) {
-  return other < one ? other : one;
+  const std::common_type_t<T, U> a = one, b = other;
+  return b < a ? b : a;
 }
 template <typename T, typename U>
 [[nodiscard]] constexpr std::common_type_t<T, U> max(T one, U other) {
-  return one < other ? other : one;
+  const std::common_type_t<T, U> a = one, b = other;
+  return a < b ? b : a;
 }
 #endif
 

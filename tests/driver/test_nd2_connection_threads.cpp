@@ -121,7 +121,6 @@ class Worker {
     const auto listener = listen(port_);
     Ends ends(*this);
     meet(*listener, port_, ends);
-    std::array<std::uint8_t, 64> memory{};
     expect(ends.to->Receive(nullptr, nullptr, 0) == ND_SUCCESS);
     expect(ends.from->Send(nullptr, nullptr, 0, 0) == ND_SUCCESS);
     of_.device.finish_send(core(*ends.from).qpn());
