@@ -150,12 +150,13 @@ TEST_CASE("three hosts work with each other, each queue pair with addresses of i
   const auto options = three_hosts("mesh");
   INFO("seed " << options.seed);
   World& world = fresh_world(options);
-  // Both addresses of a packet to the UDP source ports that were seen with them; who was seen to use them.
-  std::map<std::pair<std::vector<std::uint8_t>, std::vector<std::uint8_t>>, std::set<std::uint16_t>> ways;
+  // Source and destination address of a packet to the UDP source ports that were seen with them.
+  std::map<std::string, std::set<std::uint16_t>> ways;
   std::set<std::uint16_t> ports;
   world.observe_frames([&](const model::FrameRecord& record) {
     const auto seen = addresses_in(record.bytes);
-    ways[{seen.source_ip, seen.dest_ip}].insert(seen.source_port);
+    std::string way(seen.source_ip.begin(), seen.source_ip.end());
+    ways[way.append(seen.dest_ip.begin(), seen.dest_ip.end())].insert(seen.source_port);
     ports.insert(seen.source_port);
     CHECK(seen.source_mac == 0x0200'0000'0001 + record.from);
     CHECK(seen.source_ip.back() == record.from + 1);
