@@ -1557,6 +1557,28 @@ TEST_CASE("rx_engine: a scatter list is that of its own WQE, and needs local wri
   send(m, 0x0a, 100, 103 << 8, 0x3210);
   REQUIRE(bed.expected.back().first.status == static_cast<std::uint8_t>(rtl::XlateStatus::kBadAccess));
   bed.settle(20000);
+  // ---- A sink of Reads takes no Receive (decisions 57) ----
+  bed.world.regions.add({.key = 104 << 8,
+                         .pd = MemoryWorld::kPd,
+                         .va = 0,
+                         .length = 1u << 20,
+                         .local_write = false,
+                         .read_sink = true,
+                         .remote_read = false,
+                         .remote_write = false,
+                         .remote_atomic = false});
+  auto& other = fresh();
+  const std::uint16_t posted = other.recv.rq_pi;
+  bed.post_receive(static_cast<std::uint8_t>(next - 1));
+  const std::uint64_t at = other.recv.rq_base + (posted % (1u << other.recv.log_depth)) * 512;
+  const hw::WqeData into_sink{.va = 0x3210, .length = 200, .lkey = 104 << 8};
+  other.receive_lists[posted].entries = {into_sink};
+  edit.operator()<hw::WqeReceive>(at, [](hw::WqeReceive& r) { r.sge_count = 1; });
+  edit.operator()<hw::WqeData>(at + 16, [&](hw::WqeData& data) { data = into_sink; });
+  bed.settle(5000);
+  REQUIRE(send(other, 0x04, 100, 0, 0));
+  REQUIRE(bed.expected.back().first.status == static_cast<std::uint8_t>(rtl::XlateStatus::kBadAccess));
+  bed.settle(20000);
 }
 
 // Architecture, Shared receive queues: the tag of a WQE says which Receive it is. Of one that cannot be read, or is
@@ -1674,6 +1696,28 @@ TEST_CASE(
       REQUIRE(bed.expected.back().first.action == static_cast<std::uint8_t>(rtl::RxAction::kNak));
       bed.settle(20000);
     }
+  }
+}
+
+TEST_CASE("rx_engine: a Read response to what is no Read answers nothing, whatever its ring has left (9.7.6)",
+          "[rtl]") {
+  constexpr std::uint8_t kQp = 3;
+  for (const std::uint8_t opcode : {0x10, 0x12}) {  // Read response Only, atomic acknowledge
+    Bed bed(seed());
+    bed.busy_neighbours = false;
+    bed.create(kQp, hw::QpState::kRts, hw::QpState::kRts);
+    auto& m = bed.model.qps[kQp];
+    const auto first = m.send.next_psn;
+    for (std::size_t i = 0; i < 16; ++i)
+      bed.slots[kQp * 16u + i] = {.wqe_idx = 7, .first_psn = first, .length = 8, .atomic = opcode == 0x12};
+    bed.advance(kQp, 5);
+    bed.settle(1000);
+    auto d = bed.header(m);
+    d.opcode = opcode;
+    d.psn = first;
+    REQUIRE_FALSE(bed.submit(d, 8));
+    bed.settle(2000);
+    CHECK(bed.counters[static_cast<std::size_t>(hw::Counter::kRxStrayResponses)] == 1);
   }
 }
 
