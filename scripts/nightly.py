@@ -48,6 +48,7 @@ LONG = [
     ("driver_mutants", "scripts/mutate_driver.py -j $(nproc)"),
     ("sources_alone", "scripts/check_alone.py"),
     ("vector_schema", "tests/tools/check_vector_schema.py {tool} --all"),
+    ("mutants", "scripts/mutate.sh"),
     ("connections_rtl", "RNIC_CONNECTIONS=10000 {bin}/test_system_many_connections"),
     ("proofs", "ctest --test-dir {build} -L formal"),
     ("planted_faults", "scripts/planted_faults.py --jobs $(nproc)"),
@@ -57,7 +58,6 @@ LONG = [
     ("coverage", "scripts/coverage.sh --all"),
     ("mutants_by_vectors", "scripts/mutate.sh --vectors"),
     ("mutants_by_layer", "scripts/mutant_table.py --minutes 180"),
-    ("mutants", "scripts/mutate.sh"),
 ]
 # What the page of the trend draws: run, figure (None: how many runs), what it is.
 DRAWN = [(None, None, "runs"), (None, "failed", "runs that failed"), ("soak", "cycles", "cycles of soak"), ("fuzz", "frames", "frames of fuzz"),
