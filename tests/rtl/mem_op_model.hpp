@@ -29,8 +29,9 @@ struct InlineList {
     return (op.mr_key & 255) == i + 1 ? x | 1ull << (op.mr_key >> 8 & 63) : x;
   }
   static bool aligned(const rtl::MemOp& op) {
+    const std::uint64_t within = op.log_page < 64 ? (1ull << op.log_page) - 1 : ~0ull;
     for (std::uint32_t i = 0; i < op.page_count; ++i) {
-      if (page(op, i) & ((1ull << op.log_page) - 1)) return false;
+      if (page(op, i) & within) return false;
     }
     return true;
   }

@@ -83,11 +83,16 @@ TEST_CASE("tasks may have tasks of their own") {
   CHECK(ended == 4);
 }
 
-TEST_CASE("where no time can pass they run one by one; a caller that is unwound takes its tasks along") {
+TEST_CASE("where no time can pass they run one by one") {
   std::vector<int> log;
   side_by_side({[&] { log.push_back(1); }, [&] { log.push_back(2); }});
   CHECK(log == std::vector{1, 2});
+}
 
+// SystemC 2.3.4 does not tell AddressSanitizer whose stack is in use when a thread has ended: frames of this caller
+// that an exception has left count as such no more, and what comes to lie there is reported.
+#ifndef __SANITIZE_ADDRESS__
+TEST_CASE("a caller that is unwound takes its tasks along") {
   int unwound = 0;
   struct Witness {
     int& count;
@@ -108,3 +113,4 @@ TEST_CASE("where no time can pass they run one by one; a caller that is unwound 
   CHECK_THROWS_WITH(runner().run(sc_time(1, SC_US)), "broken");
   CHECK(unwound == 2);
 }
+#endif
