@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include "tests/server/server_process.hpp"
 #include "tests/server/tool.hpp"
@@ -107,9 +108,12 @@ TEST_CASE("the second program of a pair begins when the first one waits for conn
       "end = time.monotonic() + 10\n"
       "while not os.path.exists('client') and time.monotonic() < end: time.sleep(0.02)\n"
       "raise SystemExit(0 if os.path.exists('client') else 3)\n";
-  const auto outcome =
-      tool.run({"exec", "--pair", "--", "python3", "-c", server, "--", "python3", "-c",
-                "import os; open('client', 'w').close(); raise SystemExit(not os.path.exists('ready'))"});
+  const std::string runtime = RNIC_SANITIZER_RUNTIME;
+  std::vector<std::string> words{"exec", "--pair", "--"};
+  if (!runtime.empty()) words.insert(words.end(), {"env", "LD_PRELOAD=" + runtime, "ASAN_OPTIONS=detect_leaks=0"});
+  words.insert(words.end(), {"python3", "-c", server, "--", "python3", "-c",
+                             "import os; open('client', 'w').close(); raise SystemExit(not os.path.exists('ready'))"});
+  const auto outcome = tool.run(words);
   INFO(outcome.output);
   CHECK(outcome.code == 0);
 }
