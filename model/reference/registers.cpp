@@ -106,6 +106,7 @@ std::uint64_t Registers::read(std::uint64_t offset) const {
 }
 
 void Registers::write(std::uint64_t offset, std::uint64_t value, std::uint64_t mask) {
+  if (mask == 0) return;
   const std::uint64_t merged = (read(offset) & ~mask) | (value & mask);
   if (offset >= 0x400 && offset < 0x600) {
     const std::size_t index = (offset - 0x400) / 8;

@@ -330,7 +330,8 @@ struct Scene {
 
 TEST_CASE("whatever a client asks for, nothing of others is touched, and all of it is taken back when it goes") {
   const std::uint64_t seed = from_environment("RNIC_SEED", 1);
-  const std::uint64_t calls = from_environment("RNIC_CALLS", 1'000'000);
+  constexpr std::uint64_t kEnough = 1'000'000;
+  const std::uint64_t calls = from_environment("RNIC_CALLS", kEnough);
   constexpr std::uint64_t kAttackers = 20;
   INFO("RNIC_SEED=" << seed << " RNIC_CALLS=" << calls);
   Scene scene(seed);
@@ -341,13 +342,13 @@ TEST_CASE("whatever a client asks for, nothing of others is touched, and all of 
   }
   // The pool of small blocks may have grown; nothing else.
   CHECK(scene.device.live_allocations() <= live + 4);
-  // It came far: what a client may do at all it has done.
+  // It came far: what a client may do at all it has done (in fewer calls perhaps not).
   for (std::size_t i = 0; i < test::kCallProbes.size(); ++i) {
     const auto& probe = test::kCallProbes[i];
     INFO(probe.name);
     const bool of_kernel = probe.call == calls::Call::kCreateFastMr || probe.call == calls::Call::kPrepareFastMr ||
                            probe.call == calls::Call::kReleaseFastMr;
-    CHECK((scene.successes[i] != 0) == !of_kernel);
+    if (of_kernel || calls >= kEnough) CHECK((scene.successes[i] != 0) == !of_kernel);
   }
   // And nobody has less for it.
   std::vector<std::unique_ptr<umd::KernelMr>> more;

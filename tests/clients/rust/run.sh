@@ -19,4 +19,8 @@ if ! cargo fetch --quiet --locked --manifest-path "$here/Cargo.toml"; then
 fi
 cargo build --quiet --locked --manifest-path "$here/Cargo.toml"
 port=$(python3 "$here/../../support/tcp_ports.py")
-exec "$rnic" exec --pair --out "$folder/run" -- "$folder/debug/messages" listen "$port" -- "$folder/debug/messages" connect "$port"
+messages=("$folder/debug/messages")
+if [ -n "${RNIC_SANITIZER_RUNTIME:-}" ]; then  # it was not built with the sanitizer, and our libraries were
+  messages=(env LD_PRELOAD="$RNIC_SANITIZER_RUNTIME" ASAN_OPTIONS=detect_leaks=0 "${messages[@]}")
+fi
+exec "$rnic" exec --pair --out "$folder/run" -- "${messages[@]}" listen "$port" -- "${messages[@]}" connect "$port"
