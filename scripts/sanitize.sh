@@ -2,7 +2,7 @@
 # Builds with a sanitizer and runs tests under it; what it finds ends a test with the place.
 # usage: scripts/sanitize.sh address [--all] | thread | both [--all]
 #   address  AddressSanitizer, leaks too, and UBSan: what connects, registers and waits: connection manager, driver, libibverbs, librdmacm,
-#            NetworkDirect, NDK, names of Windows, in lockstep and in processes. --all: every test but those of formal, lint and synth
+#            NetworkDirect, NDK, names of Windows, in lockstep and in processes. --all: every test but those of formal, interop, lint and synth
 #   thread   ThreadSanitizer: what uses threads, and the process's side of a machine, whose tool comes from build/release
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -17,7 +17,7 @@ address() {
   if [[ $all == --all ]]; then
     cmake --preset asan -DBUILD_TESTING=ON -DRNIC_MODELS=
     cmake --build --preset asan
-    ctest --preset asan -j "$jobs" --no-tests=error -LE 'formal|lint|synth'
+    ctest --preset asan -j "$jobs" --no-tests=error -LE 'formal|interop|lint|synth'
     return
   fi
   # Of the Verilated models those alone that the tool has.
