@@ -596,12 +596,16 @@ TEST_CASE("admin: SQE is left for RTS when its send queue has been flushed, for 
   in_sqe([](auto& s) {
     s.msg_active = s.resume = 1, s.msg_off = 4096, s.sge_idx = 3, s.sge_off = 77, s.buf_count = 5, s.ahead = 3,
     s.exec_idx = static_cast<std::uint16_t>(s.exec_idx - 1);
+    s.fault = 1;
+    s.max_psn = s.next_psn = (s.una_psn + 9) & 0xffffff;
   });
   CHECK(both(world, resume()) == kSuccess);
   compare_qp(world, 3);
   const auto& left = world.model.qps[3].send;
   CHECK((left.msg_active == 0 && left.msg_off == 0 && left.resume == 0 && left.sge_idx == 0 && left.sge_off == 0 &&
          left.buf_count == 0 && left.ahead == 0 && left.exec_idx == left.pi));
+  CHECK(left.fault == 0);
+  CHECK((left.una_psn == left.next_psn && left.max_psn == left.next_psn));
   // A doorbell between the judgement and the writing: whatever comes first, no WQE of SQE is left in RTS.
   unsigned refused = 0, taken = 0;
   for (int round = 0; round < 240; ++round) {
@@ -635,6 +639,42 @@ TEST_CASE("admin: SQE is left for RTS when its send queue has been flushed, for 
     force_state(world, 3, sqe, 2);
     CHECK(both(world, commands.modify_qp_to(qpn, static_cast<unsigned>(to), sqe,
                                             static_cast<unsigned>(hw::QpType::kUc))) == kSuccess);
+  }
+}
+
+TEST_CASE("admin: a QP is taken out of service when its memory operation is over, not before", "[rtl]") {
+  for (const auto to : {QpState::kErr, QpState::kReset}) {
+    CAPTURE(static_cast<unsigned>(to));
+    AdminWorld world(seed());
+    world.rate = 1;
+    AdminCommands commands(world.bench.rng);
+    commands.spoils = false;
+    const std::uint32_t qpn = 0x77703;
+    make_objects(world, commands, qpn, hw::QpType::kRc);
+    const auto rts = static_cast<unsigned>(QpState::kRts);
+    force_state(world, 3, rts);
+    const auto operation = [&](std::uint8_t under_way) {
+      world.nic(0, 3, [&world, under_way] {
+        world.send.mem_busy = under_way;
+        return true;
+      });
+    };
+    operation(1);
+    world.settle();
+    bool over = false;
+    int calls = 0;
+    world.background = [&] {
+      if (++calls == 300) {
+        over = true;
+        operation(0);
+      } else {
+        world.flush(3, 4);
+      }
+    };
+    CHECK(world.execute(commands.modify_qp_to(qpn, static_cast<unsigned>(to), rts)).status == kSuccess);
+    CHECK(over);
+    world.background = nullptr;
+    world.settle();
   }
 }
 
