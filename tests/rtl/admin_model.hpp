@@ -463,7 +463,8 @@ struct AdminModel {
     if (!has_qp(command.number)) return AdminStatus::kBadNumber;
     const auto& [send, recv] = qps[command.number & 0xff];
     hw::AdminQpState state;
-    state.state = send.state;
+    const auto err = static_cast<std::uint8_t>(QpState::kErr);
+    state.state = recv.state == err ? err : send.state;
     state.outstanding_reads = send.rd_outstanding;
     const bool drained = send.retire_idx == send.exec_idx && send.msg_active == 0 && send.next_psn == send.max_psn;
     state.sq_draining = send.state == static_cast<std::uint8_t>(QpState::kSqd) && !drained;

@@ -388,6 +388,25 @@ TEST_CASE("dma_read: without extended tags a tag has five bits, and 32 reads are
   bench.run_until([&] { return clients.idle(); }, 100000, "later reads");
 }
 
+TEST_CASE("dma_read: a client has tags that the others cannot take, of 64 and of 32", "[rtl]") {
+  const bool extended = GENERATE(true, false);
+  CAPTURE(extended);
+  for (int late = 0; late < kClients; ++late) {
+    Bench<Vdma_read> bench(seed());
+    Clients clients(bench, extended);
+    clients.completer.min_latency = clients.completer.max_latency = 2000;
+    for (int i = 0; i < 40; ++i) {
+      for (int c = 0; c < kClients; ++c)
+        if (c != late) clients.ask(c, 0, 512);
+    }
+    bench.run(500);
+    clients.ask(late, 0, 64);
+    bench.run_until([&] { return !clients.asked[late].empty() && clients.asked[late].front().issued == 64; }, 50,
+                    "the read of who comes late");
+    bench.run_until([&] { return clients.idle(); }, 100000, "all reads");
+  }
+}
+
 TEST_CASE("dma_read: clients that take nothing hold up nobody", "[rtl]") {
   Bench<Vdma_read> bench(seed());
   Clients clients(bench);
