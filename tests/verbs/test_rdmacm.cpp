@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cstring>
 #include <memory>
+#include <chrono>
 #include <string>
 #include <thread>
 #include <vector>
@@ -96,6 +97,52 @@ rdma_conn_param with(const char* text) {
 }
 
 }  // namespace
+
+// A thread of the kernel that waits in a descriptor does not hear that another closes it. Programs end meanwhile, and
+// would take an error for their own (rping exits with it).
+TEST_CASE("a thread that waits for events waits on when another one destroys its channel") {
+  rdma_event_channel* const channel = rdma_create_event_channel();
+  REQUIRE(channel != nullptr);
+  static std::atomic<bool> begun{false}, returned{false};
+  std::thread([channel] {
+    begun = true;
+    rdma_cm_event* event = nullptr;
+    static_cast<void>(rdma_get_cm_event(channel, &event));
+    returned = true;
+  }).detach();
+  while (!begun) std::this_thread::yield();
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  rdma_destroy_event_channel(channel);
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  CHECK_FALSE(returned);
+}
+
+// rdma_destroy_id: events of an id that goes are not told, and who waits for those of others hears nothing of it.
+TEST_CASE("an id that is destroyed while its event is taken is no error of the channel") {
+  Channel events;
+  std::atomic<bool> over{false};
+  std::atomic<int> errors{0};
+  REQUIRE(fcntl(events.channel->fd, F_SETFL, fcntl(events.channel->fd, F_GETFL) | O_NONBLOCK) == 0);
+  std::thread taker([&] {
+    while (!over) {
+      rdma_cm_event* event = nullptr;
+      if (rdma_get_cm_event(events.channel, &event) == 0)
+        rdma_ack_cm_event(event);
+      else if (errno != EAGAIN)
+        ++errors;
+    }
+  });
+  for (int i = 0; i < 3000; ++i) {
+    rdma_cm_id* const id = events.make();
+    auto to = address("10.0.0.1", 7);
+    REQUIRE(rdma_resolve_addr(id, nullptr, generic(to), 1000) == 0);
+    std::this_thread::sleep_for(std::chrono::microseconds(i % 100));
+    REQUIRE(rdma_destroy_id(id) == 0);
+  }
+  over = true;
+  taker.join();
+  CHECK(errors == 0);
+}
 
 TEST_CASE("a connection from its request to its end, with private data and limits of Reads") {
   Channel of_server, of_client;
