@@ -168,13 +168,14 @@ int rdma_resolve_addr(rdma_cm_id* face, sockaddr* source, sockaddr* destination,
     from = *own;
     if (port_of(source) != 0 && rdma_bind_addr(face, source) != 0) return -1;
   }
+  // Before another thread can take the event.
+  face->route.addr.dst_storage = {};
+  std::memcpy(&face->route.addr.dst_storage, destination, bytes_of(destination));
   if (call(rnic::calls::ResolveAddress{
           .local = from, .remote = *to, .endpoint = id.endpoint, .remote_port = port_of(destination)}) != 0) {
     // No address of the port leads there.
     return errno == EADDRNOTAVAIL && source == nullptr ? refuse(ENETUNREACH) : -1;
   }
-  face->route.addr.dst_storage = {};
-  std::memcpy(&face->route.addr.dst_storage, destination, bytes_of(destination));
   return complete(id);
 }
 
