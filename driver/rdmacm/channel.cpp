@@ -83,13 +83,10 @@ void finish_connecting(Event& event, Id& id) {
 Event* make_event(Device& device, Id& id, bool& failed) {
   failed = true;
   const auto taken = device.port().call(calls::TakeConnectionEvent{.endpoint = id.endpoint});
-  // Another thread has just destroyed the id: its event is not told.
-  if (!taken && taken.error() == Error::kNotFound) {
-    failed = false;
-    return nullptr;
-  }
   if (!taken) {
-    static_cast<void>(refuse(taken.error()));
+    // Not found: another thread has just destroyed the id, and its event is not told.
+    failed = taken.error() != Error::kNotFound;
+    if (failed) static_cast<void>(refuse(taken.error()));
     return nullptr;
   }
   failed = false;

@@ -1532,6 +1532,18 @@ TEST_CASE("rx_engine: a scatter list is that of its own WQE, and needs local wri
     REQUIRE(bed.expected.back().first.bad_wqe == 1);
     bed.settle(20000);
   }
+  /// A SEND to the newest queue pair, whose Receive has one segment of that key.
+  const auto send_into = [&](QpModel& m, std::uint32_t key) {
+    const std::uint16_t idx = m.recv.rq_pi;
+    bed.post_receive(static_cast<std::uint8_t>(next - 1));
+    const std::uint64_t slot = m.recv.rq_base + (idx % (1u << m.recv.log_depth)) * 512;
+    const hw::WqeData entry{.va = 0x3210, .length = 200, .lkey = key};
+    m.receive_lists[idx].entries = {entry};
+    edit.operator()<hw::WqeReceive>(slot, [](hw::WqeReceive& r) { r.sge_count = 1; });
+    edit.operator()<hw::WqeData>(slot + 16, [&](hw::WqeData& data) { data = entry; });
+    bed.settle(5000);
+    return send(m, 0x04, 100, 0, 0);
+  };
   // ---- A region without remote rights takes Receives, and no WRITE ----
   bed.world.regions.add({.key = 103 << 8,
                          .pd = MemoryWorld::kPd,
@@ -1543,15 +1555,7 @@ TEST_CASE("rx_engine: a scatter list is that of its own WQE, and needs local wri
   auto& m = fresh();
   m.recv.remote_write = 1;
   bed.recv.change(static_cast<std::uint8_t>(next - 1), [](rtl::RecvCtx& ctx) { ctx.remote_write = 1; });
-  const std::uint16_t idx = m.recv.rq_pi;
-  bed.post_receive(static_cast<std::uint8_t>(next - 1));
-  const std::uint64_t slot = m.recv.rq_base + (idx % (1u << m.recv.log_depth)) * 512;
-  const hw::WqeData entry{.va = 0x3210, .length = 200, .lkey = 103 << 8};
-  m.receive_lists[idx].entries = {entry};
-  edit.operator()<hw::WqeReceive>(slot, [](hw::WqeReceive& r) { r.sge_count = 1; });
-  edit.operator()<hw::WqeData>(slot + 16, [&](hw::WqeData& data) { data = entry; });
-  bed.settle(5000);
-  REQUIRE(send(m, 0x04, 100, 0, 0));
+  REQUIRE(send_into(m, 103 << 8));
   REQUIRE(bed.expected.back().first.fault == 0);
   bed.settle(20000);
   send(m, 0x0a, 100, 103 << 8, 0x3210);
@@ -1568,15 +1572,7 @@ TEST_CASE("rx_engine: a scatter list is that of its own WQE, and needs local wri
                          .remote_write = false,
                          .remote_atomic = false});
   auto& other = fresh();
-  const std::uint16_t posted = other.recv.rq_pi;
-  bed.post_receive(static_cast<std::uint8_t>(next - 1));
-  const std::uint64_t at = other.recv.rq_base + (posted % (1u << other.recv.log_depth)) * 512;
-  const hw::WqeData into_sink{.va = 0x3210, .length = 200, .lkey = 104 << 8};
-  other.receive_lists[posted].entries = {into_sink};
-  edit.operator()<hw::WqeReceive>(at, [](hw::WqeReceive& r) { r.sge_count = 1; });
-  edit.operator()<hw::WqeData>(at + 16, [&](hw::WqeData& data) { data = into_sink; });
-  bed.settle(5000);
-  REQUIRE(send(other, 0x04, 100, 0, 0));
+  REQUIRE(send_into(other, 104 << 8));
   REQUIRE(bed.expected.back().first.status == static_cast<std::uint8_t>(rtl::XlateStatus::kBadAccess));
   bed.settle(20000);
 }
