@@ -31,10 +31,11 @@ std::string verbs_state_name(ibv_qp_state state) {
   return "unknown";
 }
 
-ibv_qp_state state_of(const VerbsLibrary& verbs, ibv_qp* qp) {
-  ibv_qp_attr attr{};
+ibv_qp_attr verbs_attributes(const VerbsLibrary& verbs, ibv_qp* qp) {
+  ibv_qp_attr attributes{};
   ibv_qp_init_attr init{};
-  return verbs.query_qp(qp, &attr, IBV_QP_STATE, &init) == 0 ? attr.qp_state : IBV_QPS_UNKNOWN;
+  if (verbs.query_qp(qp, &attributes, IBV_QP_STATE, &init) != 0) attributes.qp_state = IBV_QPS_UNKNOWN;
+  return attributes;
 }
 
 ibv_wc_opcode verbs_opcode(umd::RequestKind kind) {

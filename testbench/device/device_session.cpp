@@ -270,7 +270,7 @@ int DeviceSession::change_state(std::size_t host, std::size_t index, ibv_qp_stat
   } else if (more == 0 && next == IBV_QPS_RTR && !ud) {
     mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
     if (rc) mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
-  } else if (more == 0 && next == IBV_QPS_RTS && state_of(verbs_, pair.qp.get()) == IBV_QPS_RTR) {
+  } else if (more == 0 && next == IBV_QPS_RTS && verbs_attributes(verbs_, pair.qp.get()).qp_state == IBV_QPS_RTR) {
     mask |= IBV_QP_SQ_PSN;
     if (rc) mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
   } else if (next == IBV_QPS_SQD && notify) {
@@ -388,12 +388,16 @@ void DeviceSession::modify_srq(const VectorStep& step) {
 
 void DeviceSession::state(const VectorStep& step) {
   const auto wanted = verbs_state(static_cast<hw::QpState>(*step.value));
-  ibv_qp_state seen{};
+  ibv_qp_attr seen{};
   // It follows what happens on the wire, not the call.
-  if (wait_until([&] { return (seen = state_of(verbs_, pair(step).qp.get())) == wanted; }, times_.patience / 10))
-    return;
-  throw DeviceDisagrees(
-      fmt::format("{}: the state is {}, expected {}", step.text, verbs_state_name(seen), verbs_state_name(wanted)));
+  const auto as_wanted = [&] {
+    seen = verbs_attributes(verbs_, pair(step).qp.get());
+    return seen.qp_state == wanted && (!step.draining || (seen.sq_draining != 0) == *step.draining);
+  };
+  if (wait_until(as_wanted, times_.patience / 10)) return;
+  throw DeviceDisagrees(fmt::format("{}: the state is {}{}, expected {}{}", step.text, verbs_state_name(seen.qp_state),
+                                    seen.sq_draining != 0 ? ", draining" : "", verbs_state_name(wanted),
+                                    step.draining.value_or(false) ? ", draining" : ""));
 }
 
 void DeviceSession::expect_call(const VectorStep& step, const char* function, int error) const {

@@ -88,6 +88,28 @@ void read_packets(Reader& from, Vector& to) {
   directions.finish();
 }
 
+/// So that a typing mistake does not run for hours.
+constexpr std::uint32_t kMostRounds = 10'000;
+
+/// A step; or {"repeat": ROUNDS, "steps": [...]}, which is those steps so many times.
+void read_step(const Reader& from, const json& value, std::size_t index, Vector& to) {
+  Reader one = from.element(value, "step", index);
+  if (!one.find("repeat")) {
+    to.steps.push_back(read_vector_step(one, to.setup, fmt::format("step {}", index + 1)));
+    return;
+  }
+  const auto rounds = one.number<std::uint32_t>("repeat");
+  if (rounds == 0 || rounds > kMostRounds) one.fail(fmt::format("\"repeat\" is from 1 to {}", kMostRounds));
+  const json& steps = one.list(one.need("steps"), "steps");
+  if (steps.empty()) one.fail("\"steps\" is empty");
+  one.finish();
+  for (std::uint32_t round = 1; round <= rounds; ++round) {
+    for (std::size_t i = 0; i < steps.size(); ++i)
+      to.steps.push_back(read_vector_step(one.element(steps[i], "step", i), to.setup,
+                                          fmt::format("step {}, round {}, step {}", index + 1, round, i + 1)));
+  }
+}
+
 std::vector<std::uint8_t> read_hex(const Reader& from, const std::string& text) {
   std::vector<std::uint8_t> bytes;
   if (text.size() % 2 || text.find_first_not_of("0123456789abcdefABCDEF") != std::string::npos)
@@ -183,8 +205,7 @@ Vector parse_vector(const std::string& text, const std::filesystem::path& file) 
   vector.setup = read_vector_setup(from.find("setup") ? from.object("setup") : Reader(none, file.string()));
   const json& steps = from.list(from.need("steps"), "steps");
   if (steps.empty()) from.fail("\"steps\" is empty");
-  for (std::size_t i = 0; i < steps.size(); ++i)
-    vector.steps.push_back(read_vector_step(from.element(steps[i], "step", i), vector.setup, i + 1));
+  for (std::size_t i = 0; i < steps.size(); ++i) read_step(from, steps[i], i, vector);
   read_packets(from, vector);
   if (const json* none_of = from.find("no_packets")) {
     for (const json& packet : from.list(*none_of, "no_packets")) vector.no_packets.push_back(read_packet(from, packet));

@@ -40,9 +40,10 @@ void VectorSession::close_side(std::size_t host) {
   for (auto& [name, entry] : regions_) {
     auto& region = entry;
     if (region.host != host) continue;
-    tasks.emplace_back([&side, &region] {
+    tasks.emplace_back([this, &side, &region] {
       const bool gone = !region.fast_region || region.fast_region->destroy().ok();
       if (gone && !region.pages.empty()) side.endpoint->device().unmap_pages(region.memory, region.size, region.pages);
+      if (region.device_address) world_.host(region.host).iommu().unmap_range(*region.device_address, region.size);
       region = {};
     });
   }

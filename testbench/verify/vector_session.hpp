@@ -138,6 +138,8 @@ class VectorSession {
     std::unique_ptr<kmd::KernelMr> listed_region;    ///< Instead: of the kernel driver, which knows its page list
     std::unique_ptr<umd::KernelFastMr> fast_region;  ///< Instead
     std::vector<std::uint64_t> pages;                ///< Of fast_region
+    std::map<std::uint64_t, std::uint32_t> ending;   ///< Of fast_region: key that the request of a context ends
+    std::optional<std::uint64_t> device_address;     ///< Of the memory, where steps have asked for it
     UINT32 local_token = 0, remote_token = 0;        ///< Kept after Deregister, to try them
   };
   struct Window {
@@ -173,6 +175,8 @@ class VectorSession {
   /// another one.
   bool take_result(const VectorStep& step, std::size_t number, std::vector<VectorResult>& all);
   bool take_completion(const VectorStep& step, std::size_t number, std::vector<VectorResult>& all);
+  /// The page list of a registration is not in use any more when the request that ends it has completed.
+  void release_list(std::size_t host, const umd::Completion& result);
   /// The first that is expected of the queue pair of which there is a result: those of different queue pairs may come
   /// in any order.
   static VectorResult next_of(std::vector<VectorResult>& expected, const std::function<bool(std::size_t)>& is_of);
@@ -207,6 +211,8 @@ class VectorSession {
   void resize_cq(const VectorStep& step);
   void admin(const VectorStep& step);
   [[nodiscard]] std::uint64_t number_of(const VectorStep& step, const VectorNumber& number);
+  /// Of the first byte of the region's memory. Throws VectorFailure for one of the other host.
+  [[nodiscard]] std::uint64_t device_address(const VectorStep& step, const std::string& region);
   [[nodiscard]] std::uint32_t domain_of(const VectorStep& step, const std::string& region);
   [[nodiscard]] std::uint32_t free_number(const VectorStep& step, VectorNumber::Free free);
   [[nodiscard]] std::span<std::uint8_t> newest_wqe(const VectorStep& step);

@@ -293,9 +293,13 @@ HRESULT VectorSession::change_state(Pair& pair, hw::QpState next, bool notify) {
 }
 
 void VectorSession::state(const VectorStep& step) {
-  const auto now = take_or_fail(pair(step).core().kernel_qp().query(), step.text).state;
-  if (now != *step.value)
-    throw VectorFailure(fmt::format("{}: the state is {}, expected {} ({})", step.text, now, step.name, *step.value));
+  const auto now = take_or_fail(pair(step).core().kernel_qp().query(), step.text);
+  if (now.state != *step.value)
+    throw VectorFailure(
+        fmt::format("{}: the state is {}, expected {} ({})", step.text, now.state, step.name, *step.value));
+  if (step.draining && (now.sq_draining != 0) != *step.draining)
+    throw VectorFailure(fmt::format("{}: the send queue {}", step.text,
+                                    *step.draining ? "has drained, or was not to" : "is still draining"));
 }
 
 void VectorSession::resize_cq(const VectorStep& step) {

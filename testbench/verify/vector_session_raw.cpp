@@ -68,6 +68,7 @@ std::uint64_t VectorSession::number_of(const VectorStep& step, const VectorNumbe
     case VectorObject::kSharedQueue:
       return static_cast<nd2::SharedReceiveQueue&>(*here.srq).core()->srqn() ^ number.value;
     case VectorObject::kProtectionDomain: return domain_of(step, number.name) ^ number.value;
+    case VectorObject::kMemory: return device_address(step, number.name) ^ number.value;
     default: return region(number.name).local_token ^ number.value;
   }
 }
@@ -77,6 +78,16 @@ std::uint32_t VectorSession::domain_of(const VectorStep& step, const std::string
       side(step).endpoint->kernel().admin().execute(hw::AdminOpcode::kQueryMr, region(name).local_token, {});
   if (!state) throw VectorFailure(fmt::format("{}: region \"{}\" is not there", step.text, name));
   return hw::AdminMrState::decode(*state).pd;
+}
+
+/// Through a mapping of its own, beside that of a registration, from its first use to the end of the vector.
+std::uint64_t VectorSession::device_address(const VectorStep& step, const std::string& name) {
+  auto& of = region(name);
+  if (of.host != step.host || of.memory == nullptr)
+    throw VectorFailure(fmt::format("{}: host {} has no memory of region \"{}\"", step.text, "AB"[step.host], name));
+  if (!of.device_address)
+    of.device_address = world_.host(of.host).iommu().map_range(of.memory, of.size, model::Iommu::Rights::kReadWrite);
+  return *of.device_address;
 }
 
 /// The fields of a right command, those of the step put over them.

@@ -188,7 +188,8 @@ void VectorSession::invalidate(const VectorStep& step) {
                                             step.null == "window" ? nullptr : entry.window.get(), step.flags));
 }
 
-/// Maps the pages of a range of a region and registers them under a name of their own.
+/// Maps the pages of a range of a region and registers them under a name of their own. Those of another range that
+/// had the name are not mapped any more.
 void VectorSession::fast_register(const VectorStep& step) {
   auto& endpoint = *side(step).endpoint;
   const auto& from = region(step.name);
@@ -202,13 +203,14 @@ void VectorSession::fast_register(const VectorStep& step) {
                                                          .remote_access = step.remote_access,
                                                          .window_bind = true}),
                      step.text);
+    entry.pattern = region_pattern(step.host, step.fast_region);
+  }
+  if (entry.memory != from.memory + step.offset || entry.size != step.length) {
+    if (!entry.pages.empty()) endpoint.device().unmap_pages(entry.memory, entry.size, entry.pages);
     entry.memory = from.memory + step.offset;
     entry.size = step.length;
-    entry.pattern = region_pattern(step.host, step.fast_region);
     entry.pages = take_or_fail(endpoint.device().map_pages(entry.memory, entry.size, true), step.text);
   }
-  if (entry.memory != from.memory + step.offset || entry.size != step.length)
-    throw VectorFailure(fmt::format("{}: \"{}\" has another range", step.text, step.fast_region));
   const std::uint64_t address = reinterpret_cast<std::uint64_t>(entry.memory);
   const std::uint64_t base = step.value.value_or(address);
   const FastRange range{.pages = entry.pages,
@@ -226,7 +228,9 @@ void VectorSession::fast_register(const VectorStep& step) {
 }
 
 void VectorSession::end_registration(const VectorStep& step) {
-  const auto posted = umd::post_invalidate(pair(step).core(), region(step.fast_region).local_token, options_of(step));
+  auto& entry = region(step.fast_region);
+  const auto posted = umd::post_invalidate(pair(step).core(), entry.local_token, options_of(step));
+  if (posted) entry.ending[step.context] = entry.local_token;
   expect_status(step, posting_status(posted));
 }
 

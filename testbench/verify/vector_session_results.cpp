@@ -144,7 +144,18 @@ bool VectorSession::take_completion(const VectorStep& step, std::size_t number, 
                     checksum("l3_ok", expected.l3_ok), checksum("l4_ok", expected.l4_ok),
                     expected.syndrome ? fmt::format(", syndrome {:#04x}", *expected.syndrome) : std::string()));
   }
+  release_list(step.host, result);
   return true;
+}
+
+void VectorSession::release_list(std::size_t host, const umd::Completion& result) {
+  if (result.kind != umd::RequestKind::kInvalidate || result.status != hw::CqeStatus::kSuccess) return;
+  for (auto& [name, region] : regions_) {
+    const auto ended = region.ending.find(result.id);
+    if (region.host != host || ended == region.ending.end()) continue;
+    if (region.fast_region) static_cast<void>(region.fast_region->release(ended->second).ok());
+    region.ending.erase(ended);
+  }
 }
 
 void VectorSession::no_completion(const VectorStep& step) {

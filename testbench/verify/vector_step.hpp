@@ -230,7 +230,8 @@ enum class VectorObject : std::uint8_t {
   kWindow,
   kConnector,
   kListener,
-  kProtectionDomain  ///< That of a region
+  kProtectionDomain,  ///< That of a region
+  kMemory             ///< Of a region: where the NIC finds it
 };
 
 /// A number in an admin command or a doorbell: as it stands, or that of an object of the host.
@@ -240,7 +241,7 @@ struct VectorNumber {
   std::optional<VectorObject> of;
   Free free{};  ///< One that nothing has
   std::size_t qp = 0;
-  std::string name;  ///< kRegion, kProtectionDomain: of the region
+  std::string name;  ///< kRegion, kProtectionDomain, kMemory: of the region
 };
 
 /// A command on the admin queue as the host interface has it, past the driver's checks.
@@ -330,6 +331,7 @@ struct VectorStep {
   std::optional<hw::CqeStatus> cause;               ///< kEvent
   std::map<std::string, std::uint64_t> attributes;  ///< kModify
   bool notify = false;                              ///< kModify: the end of the drain is an event
+  std::optional<bool> draining;                     ///< kState: of SQD
   bool link_up = true;                              ///< kLink
   bool enable = true;                               ///< kEnable
   std::map<std::string, bool> settings;             ///< kConfigure

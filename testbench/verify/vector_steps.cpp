@@ -191,10 +191,10 @@ void read_unchecked(Reader& from, VectorStep& to) {
 
 }  // namespace
 
-VectorStep read_vector_step(VectorReader from, const VectorSetup& setup, std::size_t number) {
+VectorStep read_vector_step(VectorReader from, const VectorSetup& setup, const std::string& place) {
   VectorStep to;
   to.kind = static_cast<StepKind>(from.name("do", kSteps));
-  to.text = fmt::format("step {} ({})", number, from.text("do"));
+  to.text = fmt::format("{} ({})", place, from.text("do"));
   to.host = static_cast<std::size_t>(from.name("host", kHosts));
   switch (to.kind) {
     case StepKind::kSend:
@@ -273,6 +273,7 @@ VectorStep read_vector_step(VectorReader from, const VectorSetup& setup, std::si
       to.value = static_cast<std::uint64_t>(from.name("is", kQpStates));
       to.name = from.text("is");
       to.qp = read_qp(from, setup, "qp");
+      if (from.find("draining")) to.draining = from.boolean("draining", false);
       break;
     case StepKind::kModify: read_modify(from, setup, to); break;
     case StepKind::kAttach:

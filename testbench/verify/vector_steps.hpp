@@ -1,13 +1,13 @@
 #pragma once
 
-#include <cstddef>
+#include <string>
 
 #include "testbench/verify/vector.hpp"
 #include "testbench/verify/vector_reader.hpp"
 
 namespace rnic::testbench {
 
-/// Step `number` (from 1) of a vector with that setup. Throws VectorError.
-VectorStep read_vector_step(VectorReader from, const VectorSetup& setup, std::size_t number);
+/// A step of a vector with that setup; `place`: what messages call it, "step 3". Throws VectorError.
+VectorStep read_vector_step(VectorReader from, const VectorSetup& setup, const std::string& place);
 
 }  // namespace rnic::testbench

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 
 #include "testbench/generated/raw_commands.hpp"
@@ -19,7 +20,10 @@ const Names kOf = {{"queue_pair", number_of(VectorObject::kQueuePair)},
                    {"receive_queue", number_of(VectorObject::kReceiveQueue)},
                    {"shared_queue", number_of(VectorObject::kSharedQueue)},
                    {"region", number_of(VectorObject::kRegion)},
-                   {"protection_domain", number_of(VectorObject::kProtectionDomain)}};
+                   {"protection_domain", number_of(VectorObject::kProtectionDomain)},
+                   {"memory", number_of(VectorObject::kMemory)}};
+/// Those that a region has, which is named.
+constexpr std::array kOfRegions = {VectorObject::kRegion, VectorObject::kProtectionDomain, VectorObject::kMemory};
 const Names kFree = {{"queue_pair", number_of(Free::kQueuePair)},
                      {"queue", number_of(Free::kQueue)},
                      {"shared_queue", number_of(Free::kSharedQueue)},
@@ -43,7 +47,7 @@ VectorNumber read_number(VectorReader& holder, const VectorSetup& setup, const c
   } else {
     number.of = static_cast<VectorObject>(from.name("of", kOf));
     if (number.of == VectorObject::kQueuePair) number.qp = read_qp(from, setup, "qp");
-    if (number.of == VectorObject::kRegion || number.of == VectorObject::kProtectionDomain)
+    if (std::find(kOfRegions.begin(), kOfRegions.end(), *number.of) != kOfRegions.end())
       number.name = from.text("name");
     if (number.of == VectorObject::kSharedQueue && !setup.srq) from.fail("the setup has no \"srq\"");
     number.value = from.number<std::uint32_t>("xor", 0);

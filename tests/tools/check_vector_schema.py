@@ -117,6 +117,7 @@ def vectors():
             continue
         for step, place in distinct_examples(form):
             yield [({**HEAD, "setup": setup, "steps": [step]}, ("steps", 0, *place)) for setup in SETUPS]
+    yield [({**HEAD, "steps": [{"repeat": 2, "steps": wait}]}, ("steps", 0))]
     for setup, place in distinct_examples(SCHEMA["$defs"]["setup"]):
         yield [({**HEAD, "setup": setup, "steps": wait}, ("setup", *place))]
     for frame, place in distinct_examples(SCHEMA["$defs"]["frame_vector"]):
