@@ -389,6 +389,15 @@ TEST_CASE("cq_engine: an overrun names every queue pair once, unless the CQ is g
   const auto then = w.probes.size();
   pass(256);
   CHECK(w.probes.size() <= then + 1);
+  // Who changes a CQ that has overrun (ModifyCq) ends nothing.
+  w.probes.clear();
+  Cq changed;
+  w.create(9, changed, 1);
+  fill(9, 3);
+  while (w.probes.size() < 20) w.tick();
+  w.modify(9, [](rtl::CqCtx& ctx) { ctx.moderate_count = 5; });
+  pass(256);
+  CHECK(w.probes.size() == 256);
   // And one that had to wait for its sweep.
   w.probes.clear();
   Cq fifth, sixth;

@@ -2,7 +2,8 @@
 
 #include "tests/support/rtl_bench.hpp"
 
-// rtl/common/ctx_manager.sv: exclusive ownership, no lost update, progress of every client.
+// rtl/common/ctx_manager.sv: exclusive ownership, no lost update, progress of every client; who holds a
+// context hears that another asks for it.
 using namespace rnic::test;
 
 namespace {
@@ -29,6 +30,7 @@ TEST_CASE("ctx_manager: random clients never lose an update and never share a co
   bench.reset();
   bench.run_until([&] { return dut.ready_o != 0; }, 100, "ready");
 
+  std::uint32_t contended = 0, told = 0;  // clients for whose context another asked a cycle ago
   for (int cycle = 0; cycle < 20000; ++cycle) {
     std::uint32_t acquire = 0, release = 0, write = 0, indexes = 0;
     std::array<std::uint64_t, kClients> data{};
@@ -61,6 +63,12 @@ TEST_CASE("ctx_manager: random clients never lose an update and never share a co
     }
     dut.clk_i = 0;
     dut.eval();
+    if (cycle > 0) REQUIRE(dut.contended_o == contended);
+    contended = 0;
+    for (std::size_t i = 0; i < kClients; ++i) {
+      if ((acquire >> i & 1) && owner[clients[i].index] >= 0) contended |= 1u << owner[clients[i].index];
+    }
+    told += contended != 0;
     for (int i = 0; i < kClients; ++i) {
       auto& c = clients[i];
       if ((acquire & dut.acq_ready_o) >> i & 1) {
@@ -86,4 +94,5 @@ TEST_CASE("ctx_manager: random clients never lose an update and never share a co
     dut.eval();
   }
   for (const auto& c : clients) CHECK(c.done > 500);
+  CHECK(told > 1000);
 }

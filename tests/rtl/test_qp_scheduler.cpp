@@ -108,6 +108,25 @@ TEST_CASE("qp_scheduler: QPs that always want a turn get turns round robin", "[r
   CHECK(turn > 2500);  // a turn a cycle
 }
 
+TEST_CASE("qp_scheduler: who has had a turn and wants another goes behind one that was woken meanwhile", "[rtl]") {
+  Rig rig(seed(4));
+  for (int first = 0; first < kQps; ++first) {
+    const int second = static_cast<int>((static_cast<unsigned>(first) + rig.bench.uniform(1, 255)) % kQps);
+    const auto next = [&] {
+      do rig.cycle({}, true);
+      while (rig.taken < 0);
+      return rig.taken;
+    };
+    rig.cycle({first}, true);
+    REQUIRE(next() == first);
+    rig.cycle({second}, true, first, true);
+    REQUIRE(next() == second);
+    REQUIRE(next() == first);
+    rig.cycle({}, true, first);
+    rig.cycle({}, true, second);
+  }
+}
+
 TEST_CASE("qp_scheduler: forget drops events and tells when the last turn is over", "[rtl]") {
   Rig rig(seed(3));
   auto& dut = *rig.bench.dut;

@@ -587,6 +587,26 @@ TEST_CASE("responder_output: random commands of many QPs are answered in order",
   }
 }
 
+TEST_CASE("responder_output: descriptors go while their pieces wait, and none is lost", "[rtl]") {
+  Rig rig(seed(31));
+  constexpr int kQps = 20;
+  for (int qp = 0; qp < kQps; ++qp) rig.set_up(qp);
+  for (int round = 0; round < 30; ++round) {
+    rig.descs.rate = 1;
+    rig.pieces.rate = 0;
+    for (int qp = 0; qp < kQps; ++qp) {
+      for (int i = 0; i < 2; ++i) rig.read(qp, static_cast<std::uint32_t>(rig.bench.uniform(1, 64)));
+    }
+    rig.bench.run(400);
+    for (auto n = rig.bench.uniform(0, 10); n > 0; --n) {
+      rig.pieces.rate = rig.pieces.rate == 0 ? 1 : 0;
+      rig.bench.run(rig.bench.uniform(1, 30));
+    }
+    rig.rates(1);
+    rig.finish();
+  }
+}
+
 TEST_CASE("responder_output: ACKs coalesce while the QP waits, and none is sent without being asked for", "[rtl]") {
   Rig rig(seed(2));
   rig.set_up(7);

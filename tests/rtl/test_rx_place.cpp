@@ -95,7 +95,7 @@ struct Bed {
       m.target = requester           ? rtl::PlaceTarget::kResponse
                  : bench.chance(0.5) ? rtl::PlaceTarget::kReceive
                                      : rtl::PlaceTarget::kWrite;
-      m.length = bench.chance(0.5) ? bench.uniform(1, 300) : bench.uniform(1, 12000);
+      m.length = bench.chance(0.1) ? 8 : bench.chance(0.5) ? bench.uniform(1, 300) : bench.uniform(1, 12000);
       m.wqe_idx = static_cast<std::uint16_t>(bench.rng());
       if (m.target == rtl::PlaceTarget::kWrite)
         std::tie(m.key, m.va) = world.range(m.length, bench.chance(fault_rate));
@@ -123,6 +123,8 @@ struct Bed {
           static_cast<std::uint8_t>(requester ? (last ? rtl::RxAction::kReadDone : rtl::RxAction::kReadData)
                                               : (last ? rtl::RxAction::kReceiveDone : rtl::RxAction::kExecuted));
     }
+    // The answer of an atomic: 8 bytes, the most significant first.
+    plan.atomic = m.target == rtl::PlaceTarget::kResponse && m.length == 8 && bench.chance(0.5);
     m.at += length;
     submit(plan, data, plan.sgl_fetch ? &m.list : nullptr);
     if (last) slot.reset();
