@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Mutation test of the driver: puts each fault of scripts/driver_mutants.toml into the sources in turn and runs the tests that should notice.
 
-A mutant replaces one piece of text of a C++ source by another. The program of a test is compiled once, below build/mutate_driver; for a mutant only
-its source is compiled again, from a copy, and the program linked with it, so the checkout is never touched.
+A mutant replaces one piece of text of a C++ source, or a header, by another. The program of a test is compiled once, below build/mutate_driver; for
+a mutant only its source is compiled again, from a copy (of a header: the sources that include it), and the program linked with it, so the checkout is
+never touched.
 
 Exit code: 0 all killed; 1 one survives, its text is not found any more, or something does not build or fails without a mutation; 2 wrong use.
 """
@@ -32,23 +33,34 @@ def load():
 def sources_of(test):
     """Files of a test's program, relative to the checkout."""
     found = [str(file.relative_to(ROOT)) for pattern in test["sources"] for file in sorted(ROOT.glob(pattern))]
+    found = [file for file in found if file not in test.get("without", [])]
     if not found:
         raise Problem(f"{LIST.name}: no file is {' or '.join(test['sources'])}")
     return found
 
 
+def is_header(mutant):
+    return mutant["file"].endswith(".hpp")
+
+
 def mutated(mutant, test):
     """The source with its fault."""
-    if mutant["file"] not in sources_of(test):
+    if not is_header(mutant) and mutant["file"] not in sources_of(test):
         raise Problem(f"{mutant['name']}: {mutant['file']} is no source of {mutant['test']}")
     source = (ROOT / mutant["file"]).read_text()
     first, last = place(mutant, source)
     return source[:first] + mutant["new"] + source[last:]
 
 
-def compile_one(source, to, log):
+def compile_one(source, to, log, before=()):
+    """`before`: folders in which headers are looked for first. What it includes is written beside the object."""
     launcher = ["ccache"] if shutil.which("ccache") else []
-    run([*launcher, "g++", "-std=c++20", "-O1", "-w", f"-I{ROOT}", f'-DRNIC_SOURCE_DIR="{ROOT}"', "-c", str(source), "-o", str(to)], log, env=environment())
+    run([*launcher, "g++", "-std=c++20", "-O1", "-w", *(f"-I{folder}" for folder in before), f"-I{ROOT}", "-MMD", f'-DRNIC_SOURCE_DIR="{ROOT}"', "-c", str(source), "-o", str(to)], log, env=environment())
+
+
+def includes(built, header):
+    """Whether the source of an object includes a header, at any depth."""
+    return f"{ROOT}/{header}" in built.with_suffix(".d").read_text().replace("\\\n", " ").split()
 
 
 def link(objects, program, log):
@@ -85,11 +97,16 @@ def prepare(name, test, pool):
 def kill(mutant, test, objects, limit):
     """How the test ended with the mutant in it: 'passed' if it did not notice."""
     folder = WORK / mutant["test"] / mutant["name"]
-    folder.mkdir(parents=True, exist_ok=True)
-    source = folder / pathlib.Path(mutant["file"]).name
-    source.write_text(mutated(mutant, test))
-    compile_one(source, folder / "mutant.o", folder / "compile.log")
-    link([folder / "mutant.o" if file == mutant["file"] else built for file, built in objects.items()], folder / "program", folder / "link.log")
+    spoiled = folder / mutant["file"]
+    spoiled.parent.mkdir(parents=True, exist_ok=True)
+    spoiled.write_text(mutated(mutant, test))
+    own = [file for file, built in objects.items() if (includes(built, mutant["file"]) if is_header(mutant) else file == mutant["file"])]
+    if not own:
+        raise Problem(f"{mutant['name']}: no source of {mutant['test']} includes {mutant['file']}")
+    new = {file: folder / objects[file].name for file in own}
+    for file, built in new.items():
+        compile_one(ROOT / file if is_header(mutant) else spoiled, built, built.with_suffix(".log"), [folder] if is_header(mutant) else [])
+    link([new.get(file, built) for file, built in objects.items()], folder / "program", folder / "link.log")
     how, _ = execute(folder / "program", test.get("arguments", []), limit, folder / "program.log")
     (folder / "program").unlink()
     return how
