@@ -49,6 +49,13 @@ struct WindowFixture : Nd2Fixture {
   IND2MemoryWindow* window = nullptr;
 };
 
+/// Writes down what it is told.
+struct Recorder final : umd::KeyWatch {
+  void accepted(std::uint32_t key) override { told.emplace_back(true, key); }
+  void refused(std::uint32_t key) override { told.emplace_back(false, key); }
+  std::vector<std::pair<bool, std::uint32_t>> told;
+};
+
 }  // namespace
 
 TEST_CASE_METHOD(WindowFixture,
@@ -116,7 +123,8 @@ TEST_CASE_METHOD(WindowFixture, "Bind and Invalidate refuse what they can know i
     if ((0x03U >> bit & 1) == 0) CHECK(pair->Invalidate(nullptr, window, 1U << bit) == ND_INVALID_PARAMETER_3);
   }
   // The range is not inside the region.
-  CHECK(pair->Bind(nullptr, region, window, start - 1, 2, 0) == ND_ACCESS_VIOLATION);
+  void* const before = reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(start) - 1);
+  CHECK(pair->Bind(nullptr, region, window, before, 2, 0) == ND_ACCESS_VIOLATION);
   CHECK(pair->Bind(nullptr, region, window, start, all + 1, 0) == ND_ACCESS_VIOLATION);
   CHECK(pair->Bind(nullptr, region, window, start + all, 1, 0) == ND_ACCESS_VIOLATION);
   CHECK(pair->Bind(nullptr, region, window, start + 1, ~SIZE_T{0}, 0) == ND_ACCESS_VIOLATION);
@@ -152,6 +160,36 @@ TEST_CASE_METHOD(WindowFixture,
   window = nullptr;
   CHECK(device.windows.empty());
   CHECK(region->Deregister(&overlapped) == ND_PENDING);
+}
+
+TEST_CASE_METHOD(WindowFixture, "what became of requests about keys is told in their order, also of silent ones") {
+  const auto watch = std::make_shared<Recorder>();
+  const auto post = [&](std::uint32_t key) {
+    return core->post_memory(
+        {.opcode = hw::WqeOpcode::kLocalInvalidate, .id = key, .key = key, .watch = watch, .silent = true});
+  };
+  REQUIRE(post(0x101).ok());
+  REQUIRE(post(0x202).ok());
+  REQUIRE(post(0x303).ok());
+  device.finish_silently(core->qpn(), 2);
+  CHECK(watch->told.empty());  // nobody has looked
+  device.finish_send(core->qpn(), hw::CqeStatus::kLocQpOpErr);
+  CHECK(result().Status == ND_INVALID_DEVICE_REQUEST);
+  using Told = std::vector<std::pair<bool, std::uint32_t>>;
+  CHECK(watch->told == Told{{true, 0x101}, {true, 0x202}, {false, 0x303}});
+}
+
+TEST_CASE_METHOD(WindowFixture, "a reset tells of requests about keys which have executed, and which have not") {
+  const auto watch = std::make_shared<Recorder>();
+  for (const std::uint32_t key : {0x101U, 0x202U, 0x303U})
+    REQUIRE(core->post_memory(
+                    {.opcode = hw::WqeOpcode::kLocalInvalidate, .id = key, .key = key, .watch = watch, .silent = true})
+                .ok());
+  device.finish_silently(core->qpn(), 1);
+  device.write_retired_record(core->qpn());
+  REQUIRE(core->modify(hw::QpState::kReset, attribute(hw::QpAttr::kState), {}).ok());
+  using Told = std::vector<std::pair<bool, std::uint32_t>>;
+  CHECK(watch->told == Told{{true, 0x101}, {false, 0x202}, {false, 0x303}});
 }
 
 TEST_CASE_METHOD(Nd2Fixture, "CreateMemoryWindow") {
