@@ -67,12 +67,36 @@ def link(objects, program, log):
     run(["g++", "-o", str(program), *map(str, objects), "-lpthread"], log)
 
 
+# A program that has had no processor time for so many seconds waits for what does not come.
+ASLEEP = 40
+
+
+def processor_time(process):
+    """Of all its threads, in clock ticks."""
+    fields = pathlib.Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12])
+
+
+def wait_while_awake(process):
+    """Ends a program that sleeps for ever. Its wait status and resource usage."""
+    last, since = -1, time.monotonic()
+    while True:
+        ended, status, usage = os.wait4(process, os.WNOHANG)
+        if ended:
+            return status, usage
+        if (now := processor_time(process)) != last:
+            last, since = now, time.monotonic()
+        elif time.monotonic() - since > ASLEEP:
+            os.kill(process, signal.SIGXCPU)
+        time.sleep(0.05)
+
+
 def execute(program, arguments, limit, log):
     """How the program ended, 'passed', 'failed' or 'time-out', and its processor time. At most `limit` seconds of that: a busy machine kills no mutant."""
     with open(log, "w") as out:
         process = subprocess.Popen(["prlimit", f"--cpu={int(limit)}", str(program), "--abort", *arguments], stdout=out, stderr=subprocess.STDOUT,
                                    stdin=subprocess.DEVNULL, cwd=program.parent)
-        _, status, usage = os.wait4(process.pid, 0)
+        status, usage = wait_while_awake(process.pid)
         process.returncode = os.waitstatus_to_exitcode(status)
     how = "passed" if process.returncode == 0 else "time-out" if process.returncode == -signal.SIGXCPU else "failed"
     return how, usage.ru_utime + usage.ru_stime

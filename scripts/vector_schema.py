@@ -301,8 +301,11 @@ def steps():
                                                           ({"const": "local_address"}, address, BOOLEAN),
                                                           ({"const": "peer_address"}, address, {"const": False}))],
     }
-    known["admin"] = [({"opcode": {"const": name}, "number": raw_number(32), "status": one_of(ADMIN_STATUSES)},
-                       {"fields": command_fields(layout)}) for name, _, layout in generate_host_interface.admin_bodies(HOST)]
+    refused = one_of(status for status in ADMIN_STATUSES if status != "Success")
+    result = {"type": "string", "pattern": r"^( *([0-9a-fA-F]{2}|\?\?)){1,48} *$"}
+    known["admin"] = [({"opcode": {"const": name}, "number": raw_number(32), "status": status}, {"fields": command_fields(layout), **more})
+                      for name, _, layout in generate_host_interface.admin_bodies(HOST)
+                      for status, more in (({"const": "Success"}, {"result": result}), (refused, {}))]
     page, store = {"page": one_of(["own", "kernel", "other"])}, {"enum": [8, 64]}
     known["doorbell"] = [({"register": {"const": name}}, {"fields": command_fields(layout), **page, "bytes": store}) for name, _, layout in generate_host_interface.doorbells(HOST)]
     pieces = [thing({"at": {**number(8), "multipleOf": 8}}, {"bytes": {"const": 8}}),

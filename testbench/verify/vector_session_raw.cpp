@@ -132,7 +132,12 @@ void VectorSession::admin(const VectorStep& step) {
       here.endpoint->kernel().admin().execute(static_cast<hw::AdminOpcode>(layout.opcode), number, body);
   const auto expected = kmd::AdminQueue::map_status(command.status);
   const bool success = command.status == hw::AdminStatus::kSuccess;
-  if (answer.ok() ? success : !success && answer.error() == expected) return;
+  const auto fits = [](const std::optional<std::uint8_t>& wanted, std::uint8_t is) { return !wanted || *wanted == is; };
+  if (answer.ok() && success) {
+    if (std::equal(command.result.begin(), command.result.end(), answer->begin(), fits)) return;
+    throw VectorFailure(fmt::format("{}: the result of {} is {:02x}", step.text, layout.name, fmt::join(*answer, "")));
+  }
+  if (!answer.ok() && !success && answer.error() == expected) return;
   throw VectorFailure(fmt::format("{}: {} is answered with {}, expected {}", step.text, layout.name,
                                   answer.ok() ? "success" : describe(answer.error()),
                                   hw::kAdminStatusNames.at(static_cast<std::size_t>(command.status))));

@@ -250,6 +250,7 @@ struct VectorCommand {
   VectorNumber number;
   std::map<std::string, VectorNumber> fields;  ///< That are otherwise than in a right command
   hw::AdminStatus status{};
+  std::vector<std::optional<std::uint8_t>> result;  ///< The first bytes of what a command that succeeds answers
 };
 
 /// A write to a doorbell register, or pieces of a WQE for a WQE window, past the driver.

@@ -6,6 +6,7 @@
 #include <array>
 #include <bit>
 
+#include "driver/kmd/admin_queue.hpp"
 #include "testbench/generated/raw_commands.hpp"
 #include "testbench/verify/vector_step_parts.hpp"
 
@@ -88,6 +89,11 @@ void read_admin_step(VectorReader& from, const VectorSetup& setup, VectorStep& t
   command.number = read_number(from, setup, "number", 32);
   command.status = static_cast<hw::AdminStatus>(from.name("status", kAdminStatuses));
   read_fields(from, setup, hw::kAdminBodies[command.body].fields, command.fields);
+  if (!from.find("result")) return;
+  if (command.status != hw::AdminStatus::kSuccess) from.fail("\"result\" is of a command that succeeds");
+  command.result = read_pattern_bytes(from, from.text("result"));
+  if (command.result.size() > std::tuple_size_v<kmd::AdminQueue::Reply>)
+    from.fail(fmt::format("a result has {} bytes", std::tuple_size_v<kmd::AdminQueue::Reply>));
 }
 
 void read_spoil_step(VectorReader& from, const VectorSetup& setup, VectorStep& to) {
