@@ -75,6 +75,10 @@ TEST_CASE_METHOD(VerbsFixture, "a completion says what was done") {
   cqe.with_imm = 1;
   cqe.with_invalidate = 0;
   device.write_cqe(cqn, cqe);
+  ibv_wc untouched{};
+  CHECK(ibv_poll_cq(cq, 0, &untouched) == 0);
+  CHECK(ibv_poll_cq(cq, -1, &untouched) == 0);
+  CHECK(untouched.wr_id == 0);
   const auto done = poll(cq);
   REQUIRE(done.size() == 3);
   CHECK(done[0].wr_id == 41);
@@ -111,6 +115,8 @@ TEST_CASE_METHOD(VerbsFixture, "an extended queue gives completions one by one, 
   cqe.grh = 1;
   cqe.source_qpn = 0x77;
   cqe.timestamp = 12345;
+  cqe.vlan = 1;
+  cqe.vlan_tci = 5 << 13 | 1 << 12 | 0x123;  // priority, DEI, VID
   const std::uint32_t cqn = device.pairs.at(qp->qp_num).create.receive_cqn;
   device.write_cqe(cqn, cqe);
   cqe.wqe_index = 1;
@@ -126,6 +132,9 @@ TEST_CASE_METHOD(VerbsFixture, "an extended queue gives completions one by one, 
   CHECK(ibv_wc_read_qp_num(cq) == qp->qp_num);
   CHECK(ibv_wc_read_wc_flags(cq) == IBV_WC_GRH);
   CHECK(ibv_wc_read_completion_ts(cq) == 12345);
+  CHECK(ibv_wc_read_completion_wallclock_ns(cq) == 12345 * 1000 / kernel->limits().clock_mhz);
+  CHECK(ibv_wc_read_sl(cq) == 5);
+  CHECK(ibv_wc_read_cvlan(cq) == 0x123);
   REQUIRE(ibv_next_poll(cq) == 0);
   CHECK(cq->wr_id == 52);
   CHECK(cq->status == IBV_WC_LOC_LEN_ERR);
@@ -142,6 +151,31 @@ TEST_CASE_METHOD(VerbsFixture, "an extended queue gives completions one by one, 
   attributes.comp_mask = 16;
   CHECK(ibv_create_cq_ex(context, &attributes) == nullptr);
   CHECK(errno == EINVAL);
+  CHECK(ibv_destroy_qp(qp) == 0);
+  CHECK(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)) == 0);
+}
+
+TEST_CASE_METHOD(VerbsFixture, "a queue of one thread takes no lock between start and end") {
+  ibv_cq_init_attr_ex attributes{};
+  attributes.cqe = 16;
+  attributes.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS;
+  attributes.flags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
+  ibv_cq_ex* const cq = ibv_create_cq_ex(context, &attributes);
+  REQUIRE(cq != nullptr);
+  ibv_qp* const qp = make_connected_qp(ibv_cq_ex_to_cq(cq));
+  post_receive(qp, 1);
+  post_receive(qp, 2);
+  device.finish_receive(qp->qp_num, 1);
+  device.finish_receive(qp->qp_num, 1);
+  ibv_poll_cq_attr how{};
+  REQUIRE(ibv_start_poll(cq, &how) == 0);
+  CHECK(cq->wr_id == 1);
+  REQUIRE(ibv_start_poll(cq, &how) == 0);  // would wait for ever
+  CHECK(cq->wr_id == 2);
+  ibv_end_poll(cq);
+  attributes.flags = 1U << 9;
+  CHECK(ibv_create_cq_ex(context, &attributes) == nullptr);
+  CHECK(errno == EOPNOTSUPP);
   CHECK(ibv_destroy_qp(qp) == 0);
   CHECK(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)) == 0);
 }

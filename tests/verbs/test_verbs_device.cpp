@@ -59,6 +59,15 @@ TEST_CASE_METHOD(VerbsFixture, "a device says what it can do") {
   std::memset(static_cast<void*>(&extended), 0xAA, sizeof extended);
   REQUIRE(table->query_device_ex(context, nullptr, &extended, offsetof(ibv_device_attr_ex, odp_caps)) == 0);
   CHECK(extended.hca_core_clock == 0xAAAA'AAAA'AAAA'AAAA);
+  CHECK(table->query_device_ex(context, nullptr, &extended, sizeof extended.orig_attr - 1) == EINVAL);
+  CHECK(table->query_device_ex(context, &input, &extended, sizeof extended) == EINVAL);
+  // The clock, and nothing else that may be asked for.
+  ibv_values_ex values{.comp_mask = 6, .raw_clock = {}};
+  REQUIRE(ibv_query_rt_values_ex(context, &values) == 0);
+  CHECK(values.comp_mask == 0);
+  values.comp_mask = 6 | IBV_VALUES_MASK_RAW_CLOCK;
+  REQUIRE(ibv_query_rt_values_ex(context, &values) == 0);
+  CHECK(values.comp_mask == IBV_VALUES_MASK_RAW_CLOCK);
 }
 
 TEST_CASE_METHOD(VerbsFixture, "a port says how it is and what its tables hold") {
@@ -93,6 +102,15 @@ TEST_CASE_METHOD(VerbsFixture, "a port says how it is and what its tables hold")
   CHECK(ibv_query_gid_ex(context, 1, 7, &entry, 0) == ENODATA);
   CHECK(ibv_query_gid_ex(context, 1, 0, &entry, 1) == EOPNOTSUPP);
   CHECK(ibv_query_gid_ex(context, 3, 0, &entry, 0) == EINVAL);
+  // Of a longer entry than ours the rest is 0, of a shorter one there is the beginning.
+  struct {
+    ibv_gid_entry known;
+    std::uint8_t more[16];
+  } longer;
+  std::memset(&longer, 0xAA, sizeof longer);
+  REQUIRE(_ibv_query_gid_ex(context, 1, 1, &longer.known, 0, sizeof longer) == 0);
+  CHECK(longer.known.gid_index == 1);
+  for (const std::uint8_t byte : longer.more) CHECK(byte == 0);
   ibv_gid_entry entries[3];
   CHECK(ibv_query_gid_table(context, entries, 3, 0) == 2);
   CHECK(entries[1].gid_index == 1);

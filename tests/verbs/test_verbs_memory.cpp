@@ -86,6 +86,9 @@ TEST_CASE_METHOD(VerbsFixture, "a region has addresses of its own, and others la
         IBV_REREG_MR_ERR_INPUT);
   CHECK(errno == EINVAL);
   CHECK(ibv_rereg_mr(mr, 8, nullptr, nullptr, 0, 0) == IBV_REREG_MR_ERR_INPUT);
+  CHECK(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, 1 << 12) == IBV_REREG_MR_ERR_INPUT);
+  CHECK(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, nullptr, 100, 0) == IBV_REREG_MR_ERR_INPUT);
+  CHECK(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, buffer.data(), 0, 0) == IBV_REREG_MR_ERR_INPUT);
   CHECK(mr->lkey == key);
   CHECK(device.regions.contains(key));
   CHECK(ibv_dereg_mr(mr) == 0);
@@ -114,6 +117,19 @@ TEST_CASE_METHOD(VerbsFixture, "a window of type 1 is bound by a call, one of ty
   CHECK(head.immediate == first->rkey);
   bind.bind_info.mw_access_flags = IBV_ACCESS_ZERO_BASED;
   CHECK(ibv_bind_mw(qp, first, &bind) == EINVAL);
+  bind.bind_info.mw_access_flags = IBV_ACCESS_REMOTE_WRITE;
+  // Without a region there is nothing to open; a region of another protection domain is none.
+  bind.bind_info.mr = nullptr;
+  CHECK(ibv_bind_mw(qp, first, &bind) == EINVAL);
+  ibv_pd* const other = ibv_alloc_pd(context);
+  ibv_mr* const of_other = ibv_reg_mr(other, buffer.data(), buffer.size(), IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
+  REQUIRE(of_other != nullptr);
+  bind.bind_info.mr = of_other;
+  CHECK(ibv_bind_mw(qp, first, &bind) == EPERM);  // verbs.h says so itself
+  CHECK(context->ops.bind_mw(qp, first, &bind) == EINVAL);
+  CHECK(device.pairs.at(qp->qp_num).sq_producer == 1);
+  CHECK(ibv_dereg_mr(of_other) == 0);
+  CHECK(ibv_dealloc_pd(other) == 0);
 
   ibv_mw* const second = ibv_alloc_mw(pd, IBV_MW_TYPE_2);
   ibv_send_wr request{};
@@ -134,8 +150,13 @@ TEST_CASE_METHOD(VerbsFixture, "a window of type 1 is bound by a call, one of ty
   request.bind_mw.rkey -= 256;
   request.bind_mw.mw = first;
   CHECK(ibv_post_send(qp, &request, &bad) == EINVAL);
+  request.bind_mw.rkey = ibv_inc_rkey(first->rkey);
+  CHECK(ibv_post_send(qp, &request, &bad) == EINVAL);
+  request.bind_mw.rkey = ibv_inc_rkey(second->rkey);
   request.bind_mw.mw = second;
   request.bind_mw.bind_info.mr = nullptr;
+  CHECK(ibv_post_send(qp, &request, &bad) == EINVAL);
+  request.bind_mw.bind_info.addr = request.bind_mw.bind_info.length = 0;
   CHECK(ibv_post_send(qp, &request, &bad) == EINVAL);
 
   device.finish_send(qp->qp_num);

@@ -44,15 +44,16 @@ TEST_CASE_METHOD(PostFixture, "each operation becomes that of the device") {
   const struct {
     ibv_wr_opcode opcode;
     hw::WqeOpcode is;
-  } all[] = {{IBV_WR_RDMA_WRITE, hw::WqeOpcode::kWrite},
-             {IBV_WR_RDMA_WRITE_WITH_IMM, hw::WqeOpcode::kWriteImmediate},
-             {IBV_WR_SEND, hw::WqeOpcode::kSend},
-             {IBV_WR_SEND_WITH_IMM, hw::WqeOpcode::kSendImmediate},
-             {IBV_WR_RDMA_READ, hw::WqeOpcode::kRead},
-             {IBV_WR_LOCAL_INV, hw::WqeOpcode::kLocalInvalidate},
-             {IBV_WR_SEND_WITH_INV, hw::WqeOpcode::kSendInvalidate}};
+    ibv_wc_opcode completes_as;
+  } all[] = {{IBV_WR_RDMA_WRITE, hw::WqeOpcode::kWrite, IBV_WC_RDMA_WRITE},
+             {IBV_WR_RDMA_WRITE_WITH_IMM, hw::WqeOpcode::kWriteImmediate, IBV_WC_RDMA_WRITE},
+             {IBV_WR_SEND, hw::WqeOpcode::kSend, IBV_WC_SEND},
+             {IBV_WR_SEND_WITH_IMM, hw::WqeOpcode::kSendImmediate, IBV_WC_SEND},
+             {IBV_WR_RDMA_READ, hw::WqeOpcode::kRead, IBV_WC_RDMA_READ},
+             {IBV_WR_LOCAL_INV, hw::WqeOpcode::kLocalInvalidate, IBV_WC_LOCAL_INV},
+             {IBV_WR_SEND_WITH_INV, hw::WqeOpcode::kSendInvalidate, IBV_WC_SEND}};
   std::uint16_t index = 0;
-  for (const auto& [opcode, is] : all) {
+  for (const auto& [opcode, is, completes_as] : all) {
     CAPTURE(opcode);
     auto of = request(opcode, IBV_SEND_SIGNALED | IBV_SEND_FENCE);
     of.imm_data = htonl(0x01020304);
@@ -69,6 +70,7 @@ TEST_CASE_METHOD(PostFixture, "each operation becomes that of the device") {
     const auto done = poll(cq);
     REQUIRE(done.size() == 1);
     CHECK(done[0].wr_id == 99);
+    CHECK(done[0].opcode == completes_as);
   }
   auto quiet = request(IBV_WR_SEND, IBV_SEND_SOLICITED);
   REQUIRE(post(qp, quiet) == 0);
@@ -192,6 +194,38 @@ TEST_CASE_METHOD(PostFixture, "a list ends at the first request that is refused,
   CHECK(ibv_destroy_qp(qp) == 0);
 }
 
+TEST_CASE_METHOD(PostFixture, "requests about keys have no data, and datagram queue pairs have none of them") {
+  ibv_qp* const qp = make_connected_qp(cq);
+  ibv_qp* const datagrams = make_connected_qp(cq, IBV_QPT_UD);
+  auto invalidate = request(IBV_WR_LOCAL_INV);
+  CHECK(post(datagrams, invalidate) == EINVAL);
+  invalidate.send_flags = IBV_SEND_INLINE;
+  CHECK(post(qp, invalidate) == EINVAL);
+  CHECK(device.pairs.at(qp->qp_num).sq_producer == 0);
+  CHECK(device.pairs.at(datagrams->qp_num).sq_producer == 0);
+  CHECK(ibv_destroy_qp(datagrams) == 0);
+  CHECK(ibv_destroy_qp(qp) == 0);
+}
+
+TEST_CASE_METHOD(PostFixture, "with sq_sig_all each request has its completion, and the queue pair says so") {
+  auto attributes = qp_attributes(cq);
+  attributes.sq_sig_all = 1;
+  ibv_qp* const qp = ibv_create_qp(pd, &attributes);
+  REQUIRE(qp != nullptr);
+  REQUIRE(connect(qp) == 0);
+  auto write = request(IBV_WR_RDMA_WRITE, 0);
+  REQUIRE(post(qp, write) == 0);
+  CHECK(send_head(qp, 0).silent == 0);
+  auto invalidate = request(IBV_WR_LOCAL_INV, 0);
+  REQUIRE(post(qp, invalidate) == 0);
+  CHECK(send_head(qp, 1).silent == 0);
+  ibv_qp_attr is{};
+  ibv_qp_init_attr initial{};
+  REQUIRE(ibv_query_qp(qp, &is, IBV_QP_STATE, &initial) == 0);
+  CHECK(initial.sq_sig_all == 1);
+  CHECK(ibv_destroy_qp(qp) == 0);
+}
+
 TEST_CASE_METHOD(PostFixture, "what may be posted depends on the state") {
   ibv_qp* const qp = make_qp(cq);
   auto send = request(IBV_WR_SEND);
@@ -297,11 +331,51 @@ TEST_CASE_METHOD(PostFixture, "requests that are built are posted together, or n
   build(1);
   ibv_wr_set_inline_data(ex, buffer.data(), 65);
   CHECK(ibv_wr_complete(ex) == EINVAL);
+  // Nor the requests in front of one that is too large.
+  build(2);
+  ibv_wr_set_inline_data(ex, buffer.data(), 65);
+  CHECK(ibv_wr_complete(ex) == EINVAL);
+  build(2);
+  ibv_wr_set_sge_list(ex, nine.size(), nine.data());
+  CHECK(ibv_wr_complete(ex) == EINVAL);
+  // Of several reasons the first is said.
+  build(1);
+  ibv_wr_rdma_read(ex, 9, 0x2000);
+  ibv_wr_set_sge(ex, 7, segment.addr, 8);
+  CHECK(ibv_wr_complete(ex) == EOPNOTSUPP);
   ibv_wr_start(ex);
   ibv_wr_set_sge(ex, 7, segment.addr, 8);  // of no request
   CHECK(ibv_wr_complete(ex) == EINVAL);
   CHECK(produced() == 3);
   build(8);
   CHECK(ibv_wr_complete(ex) == 0);
+  CHECK(ibv_destroy_qp(qp) == 0);
+}
+
+TEST_CASE_METHOD(PostFixture, "a request that is built has its own data, and nothing of one before it") {
+  ibv_qp_ex* const ex = make_connected_qp_ex(cq, IBV_QP_EX_WITH_SEND);
+  ibv_qp* const qp = &ex->qp_base;
+  std::memset(buffer.data(), 0x11, 64);
+  const auto built = [&](auto&& give) {
+    ibv_wr_start(ex);
+    ex->wr_flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE;  // what is inline wr_set_inline_data says
+    ibv_wr_send(ex);
+    give();
+    REQUIRE(ibv_wr_complete(ex) == 0);
+    return send_head(qp, static_cast<std::uint16_t>(device.pairs.at(qp->qp_num).sq_producer - 1));
+  };
+  const auto first = built([&] { ibv_wr_set_inline_data(ex, buffer.data(), 20); });
+  CHECK(first.inline_data == 1);
+  CHECK(first.length == 20);
+  CHECK(built([&] { ibv_wr_set_inline_data(ex, buffer.data(), 4); }).length == 4);
+  const auto by_segment = built([&] { ibv_wr_set_sge(ex, 7, segment.addr, 33); });
+  CHECK(by_segment.inline_data == 0);
+  CHECK(by_segment.length == 33);
+  const ibv_sge one{.addr = segment.addr + 8, .length = 34, .lkey = 8};
+  CHECK(built([&] { ibv_wr_set_sge_list(ex, 1, &one); }).length == 34);
+  const auto wqe = device.send_wqe(qp->qp_num, 3);
+  const auto data = hw::WqeData::decode(std::span(wqe).subspan<16, hw::WqeData::kBytes>());
+  CHECK(data.va == one.addr);
+  CHECK(data.lkey == 8);
   CHECK(ibv_destroy_qp(qp) == 0);
 }

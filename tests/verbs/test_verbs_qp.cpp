@@ -60,9 +60,14 @@ TEST_CASE_METHOD(VerbsFixture, "a queue pair is granted at least what was asked 
 TEST_CASE_METHOD(VerbsFixture, "a shared receive queue is for RC and UD (ibv_create_qp, Notes)") {
   ibv_cq* const cq = make_cq();
   ibv_srq_init_attr shared{};
-  shared.attr = {.max_wr = 16, .max_sge = 1, .srq_limit = 0};
+  shared.attr = {.max_wr = 9, .max_sge = 2, .srq_limit = 0};
   ibv_srq* const srq = ibv_create_srq(pd, &shared);
   REQUIRE(srq != nullptr);
+  CHECK(shared.attr.max_wr >= 9);
+  ibv_srq_attr granted{};
+  REQUIRE(ibv_query_srq(srq, &granted) == 0);
+  CHECK(shared.attr.max_wr == granted.max_wr);
+  CHECK(shared.attr.max_sge == granted.max_sge);
   const auto create = [&](ibv_qp_type type, bool extended) {
     ibv_qp_init_attr_ex attributes{};
     const auto plain = qp_attributes(cq, type);
@@ -85,6 +90,11 @@ TEST_CASE_METHOD(VerbsFixture, "a shared receive queue is for RC and UD (ibv_cre
     for (const ibv_qp_type type : {IBV_QPT_RC, IBV_QPT_UD}) {
       ibv_qp* const qp = create(type, extended);
       REQUIRE(qp != nullptr);
+      ibv_qp_attr is{};
+      ibv_qp_init_attr initial{};
+      REQUIRE(ibv_query_qp(qp, &is, IBV_QP_CAP, &initial) == 0);
+      CHECK(is.cap.max_recv_wr == 0);
+      CHECK(is.cap.max_recv_sge == 0);
       CHECK(ibv_destroy_qp(qp) == 0);
     }
   }
@@ -120,6 +130,93 @@ TEST_CASE_METHOD(VerbsFixture, "each service takes its own attributes with each 
     CHECK(modify(qp, qp_step(type, IBV_QPS_RTS)) == EINVAL);
     CHECK(ibv_destroy_qp(qp) == 0);
   }
+  CHECK(ibv_destroy_cq(cq) == 0);
+}
+
+TEST_CASE_METHOD(VerbsFixture, "a value that is none is refused, one that is not named is not looked at") {
+  ibv_cq* const cq = make_cq();
+  ibv_qp* const qp = make_qp(cq);
+  const auto refused = [&](ibv_qp_state next, auto&& change) {
+    auto step = qp_step(IBV_QPT_RC, next);
+    change(step);
+    return modify(qp, step);
+  };
+  CHECK(refused(IBV_QPS_INIT, [](auto& s) { s.attributes.qp_state = static_cast<ibv_qp_state>(77); }) == EINVAL);
+  CHECK(refused(IBV_QPS_INIT, [](auto& s) { s.attributes.port_num = 2; }) == EINVAL);
+  CHECK(refused(IBV_QPS_INIT, [](auto& s) { s.attributes.qp_access_flags |= 1U << 12; }) == EINVAL);
+  CHECK(refused(IBV_QPS_INIT, [](auto& s) {
+          s.mask |= IBV_QP_CUR_STATE;
+          s.attributes.cur_qp_state = static_cast<ibv_qp_state>(256);  // not 0 of 8 bits
+        }) == EINVAL);
+  auto step = qp_step(IBV_QPT_RC, IBV_QPS_INIT);
+  step.attributes.timeout = step.attributes.retry_cnt = step.attributes.rnr_retry = 255;
+  step.attributes.path_mtu = static_cast<ibv_mtu>(77);
+  step.attributes.cur_qp_state = static_cast<ibv_qp_state>(77);
+  step.attributes.dest_qp_num = ~0U;
+  CHECK(modify(qp, step) == 0);
+  const auto mtu = [](ibv_mtu to) { return [to](auto& s) { s.attributes.path_mtu = to; }; };
+  CHECK(refused(IBV_QPS_RTR, mtu(static_cast<ibv_mtu>(6))) == EINVAL);
+  CHECK(refused(IBV_QPS_RTR, mtu(static_cast<ibv_mtu>(0))) == EINVAL);
+  CHECK(refused(IBV_QPS_RTR, mtu(static_cast<ibv_mtu>(256 + IBV_MTU_1024))) == EINVAL);
+  // A hop limit of 0 would lead nowhere.
+  auto path = qp_step(IBV_QPT_RC, IBV_QPS_RTR);
+  path.attributes.ah_attr.grh.hop_limit = 0;
+  CHECK(modify(qp, path) == 0);
+  CHECK(device.pairs.at(qp->qp_num).last_modify.hop_limit == 64);
+  CHECK(modify(qp, qp_step(IBV_QPT_RC, IBV_QPS_RTS)) == 0);
+  // Without a state it is that which the queue pair has.
+  test::QpStep rights;
+  rights.attributes.qp_access_flags = IBV_ACCESS_REMOTE_ATOMIC;
+  rights.mask = IBV_QP_ACCESS_FLAGS;
+  CHECK(modify(qp, rights) == 0);
+  CHECK(qp->state == IBV_QPS_RTS);
+  CHECK(device.pairs.at(qp->qp_num).state == hw::QpState::kRts);
+  CHECK(ibv_destroy_qp(qp) == 0);
+  CHECK(ibv_destroy_cq(cq) == 0);
+}
+
+TEST_CASE_METHOD(VerbsFixture, "a queue pair has two completion queues, and a protection domain that waits for it") {
+  ibv_cq* const cq = make_cq();
+  ibv_pd* const own = ibv_alloc_pd(context);
+  auto attributes = qp_attributes(cq);
+  attributes.send_cq = nullptr;
+  CHECK(ibv_create_qp(own, &attributes) == nullptr);
+  CHECK(errno == EINVAL);
+  CHECK(ibv_dealloc_pd(own) == 0);  // what was refused has left nothing behind
+  ibv_pd* const other = ibv_alloc_pd(context);
+  attributes.send_cq = cq;
+  ibv_qp* const qp = ibv_create_qp(other, &attributes);
+  REQUIRE(qp != nullptr);
+  CHECK(ibv_dealloc_pd(other) == EBUSY);
+  CHECK(ibv_destroy_qp(qp) == 0);
+  CHECK(ibv_dealloc_pd(other) == 0);
+
+  ibv_qp_init_attr_ex extended{};
+  extended.send_cq = extended.recv_cq = cq;
+  extended.cap = attributes.cap;
+  extended.qp_type = IBV_QPT_RC;
+  extended.pd = pd;
+  extended.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS;
+  extended.create_flags = 1U << 8;
+  CHECK(ibv_create_qp_ex(context, &extended) == nullptr);
+  CHECK(errno == EOPNOTSUPP);
+  extended.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_MAX_TSO_HEADER;
+  CHECK(ibv_create_qp_ex(context, &extended) == nullptr);
+  CHECK(errno == EOPNOTSUPP);
+  CHECK(ibv_destroy_cq(cq) == 0);
+}
+
+TEST_CASE_METHOD(VerbsFixture, "the state of a queue pair is what the device says when it is asked") {
+  ibv_cq* const cq = make_cq();
+  ibv_qp* const qp = make_connected_qp(cq);
+  device.pairs.at(qp->qp_num).state = hw::QpState::kErr;
+  CHECK(qp->state == IBV_QPS_RTS);
+  ibv_qp_attr attributes{};
+  ibv_qp_init_attr initial{};
+  REQUIRE(ibv_query_qp(qp, &attributes, IBV_QP_STATE, &initial) == 0);
+  CHECK(attributes.qp_state == IBV_QPS_ERR);
+  CHECK(qp->state == IBV_QPS_ERR);
+  CHECK(ibv_destroy_qp(qp) == 0);
   CHECK(ibv_destroy_cq(cq) == 0);
 }
 
@@ -222,10 +319,28 @@ TEST_CASE_METHOD(VerbsFixture, "address handles lead where datagrams can go, and
   ibv_ah* const reply = ibv_create_ah_from_wc(pd, &wc, grh, 1);
   REQUIRE(reply != nullptr);
   CHECK(ibv_destroy_ah(reply) == 0);
-  // Over IPv6 all 40 bytes are the header.
+  // To a group: the own address of its kind.
+  const auto to_group = [](std::array<std::uint8_t, 40> of) {
+    of[36] = 224;
+    const unsigned more = (224 - 10) << 8;
+    std::uint32_t checksum = (of[30] << 8 | of[31]) ^ 0xFFFFU;
+    checksum += more;
+    checksum = (checksum & 0xFFFF) + (checksum >> 16);
+    of[30] = static_cast<std::uint8_t>(~checksum >> 8);
+    of[31] = static_cast<std::uint8_t>(~checksum);
+    return of;
+  };
+  auto group = to_group(front);
+  REQUIRE(ibv_init_ah_from_wc(context, 1, &wc, reinterpret_cast<ibv_grh*>(group.data()), &back) == 0);
+  CHECK(back.grh.sgid_index == 1);
+  // Without its checksum it is no IPv4 header, and what stands there no address of ours.
+  auto broken = front;
+  broken[31] ^= 1;
+  CHECK(ibv_init_ah_from_wc(context, 1, &wc, reinterpret_cast<ibv_grh*>(broken.data()), &back) == -1);
+  // Over IPv6 all 40 bytes are the header: version, traffic class, flow label.
   front.fill(0);
-  front[0] = 0x60;
-  front[1] = 0x01;
+  front[0] = 0x62;
+  front[1] = 0x81;
   front[3] = 0x23;
   const auto from = kmd::link_local_gid(test::kPeerMac);
   const auto to = kmd::link_local_gid(0x0200'0000'0001);
@@ -234,6 +349,7 @@ TEST_CASE_METHOD(VerbsFixture, "address handles lead where datagrams can go, and
   REQUIRE(ibv_init_ah_from_wc(context, 1, &wc, grh, &back) == 0);
   CHECK(back.grh.sgid_index == 0);
   CHECK(back.grh.flow_label == 0x10023);
+  CHECK(back.grh.traffic_class == 0x28);
   CHECK(std::memcmp(back.grh.dgid.raw, from.data(), 16) == 0);
 }
 
