@@ -375,3 +375,28 @@ TEST_CASE("lists are posted under one lock with one doorbell, up to the first th
   CHECK(fixture.device.doorbells.size() == 1);
   CHECK(fixture.device.pairs.at(qp->qpn()).rq_producer == 8);
 }
+
+TEST_CASE("behind a reset the retired record counts from the beginning") {
+  DriverFixture fixture;
+  const auto cq = fixture.make_cq();
+  const auto qp = fixture.make_connected_qp(cq);
+  REQUIRE(qp != nullptr);
+  const auto post = [&](std::uint64_t id) {
+    auto request = DriverFixture::write_request(id);
+    request.silent = true;
+    return qp->post_send(request);
+  };
+  for (const bool again : {false, true}) {
+    CAPTURE(again);
+    if (again) {
+      REQUIRE(qp->modify(hw::QpState::kReset, 0, {}).ok());
+      REQUIRE(qp->to_idle({}).ok());
+      REQUIRE(qp->connect({}).ok());
+    }
+    for (std::uint64_t id = 0; id < 8; ++id) REQUIRE(post(id).ok());
+    CHECK(post(8).error() == Error::kQueueFull);
+    fixture.device.finish_silently(qp->qpn(), 8);
+    fixture.device.write_retired_record(qp->qpn());  // the same number in both lives
+    CHECK(post(8).ok());
+  }
+}
