@@ -327,3 +327,13 @@ TEST_CASE("a fast-register region that cannot be made or ended leaves nothing be
     CHECK(fixture.device.live_allocations() == before);
   }
 }
+
+TEST_CASE("who is read into is written: memory that may only be read is no sink of Reads (decisions 57)") {
+  DriverFixture fixture;
+  fixture.device.read_only = g_memory.data();
+  const umd::MrSpec plain{.address = g_memory.data(), .length = 4096};
+  auto sink = plain;
+  sink.read_sink = true;
+  CHECK(fixture.process->create_mr(sink).error() == Error::kAccessViolation);
+  CHECK(fixture.process->create_mr(plain).ok());
+}

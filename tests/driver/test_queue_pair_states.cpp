@@ -171,6 +171,26 @@ TEST_CASE_METHOD(StateFixture, "events of a queue pair reach its handler; those 
   CHECK(seen == std::vector{hw::EqeType::kCommEstablished, hw::EqeType::kSqDrained, type});
 }
 
+TEST_CASE_METHOD(StateFixture, "a queue pair that was reset has not failed") {
+  event(hw::EqeType::kQpFatal, qp->qpn());
+  REQUIRE(qp->failed());
+  REQUIRE(qp->modify(hw::QpState::kReset, 0, {}).ok());
+  CHECK_FALSE(qp->failed());
+}
+
+TEST_CASE_METHOD(StateFixture, "what was posted without a doorbell is flushed with the rest at the end") {
+  const auto connected = make_connected_qp(cq);
+  REQUIRE(connected != nullptr);
+  auto deferred = write_request(5);
+  deferred.defer = true;
+  REQUIRE(connected->post_send(deferred).ok());
+  REQUIRE(connected->post_receive({.id = 6, .defer = true}).ok());
+  REQUIRE(connected->end().ok());
+  const auto done = drain(*cq);
+  REQUIRE(done.size() == 2);
+  for (const auto& one : done) CHECK(one.status == hw::CqeStatus::kWrFlushErr);
+}
+
 TEST_CASE_METHOD(StateFixture, "events of the device and its port reach everybody who asked") {
   auto one = std::make_shared<DeviceSink>();
   auto two = std::make_shared<DeviceSink>();
