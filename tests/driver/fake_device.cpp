@@ -266,14 +266,19 @@ hw::AdminStatus FakeDevice::execute(const hw::AdminCommand& command, std::array<
     case hw::AdminOpcode::kQuerySrq: {
       const auto found = shared_queues.find(command.number);
       if (found == shared_queues.end()) return hw::AdminStatus::kBadNumber;
-      hw::AdminSrqState{.producer_index = found->second.producer, .head = found->second.head}.encode(result);
+      hw::AdminSrqState{.producer_index = found->second.producer,
+                        .head = found->second.head,
+                        .limit = found->second.last_modify.limit}
+          .encode(result);
       break;
     }
     case hw::AdminOpcode::kQueryQp: {
       const auto found = pairs.find(command.number);
       if (found == pairs.end()) return hw::AdminStatus::kBadNumber;
       const Pair& pair = found->second;
+      const bool draining = pair.state == hw::QpState::kSqd && pair.sq_done != pair.sq_producer;
       hw::AdminQpState{.state = static_cast<std::uint8_t>(pair.state),
+                       .sq_draining = draining,
                        .sq_producer = pair.sq_producer,
                        .sq_retired = pair.sq_done,
                        .rq_producer = pair.rq_producer,

@@ -78,6 +78,10 @@ TEST_CASE_METHOD(VerbsFixture, "a port says how it is and what its tables hold")
   CHECK(port.pkey_tbl_len == 1);
   CHECK(port.lid == 0);
   CHECK(port.max_msg_sz == 1U << 31);
+  CHECK(port.state == IBV_PORT_DOWN);  // the device has no cable
+  device.registers[hw::reg::kPortStatus] = hw::RegPortStatus{.link_up = 1}.word();
+  REQUIRE(ibv_query_port(context, 1, &port) == 0);
+  CHECK(port.state == IBV_PORT_ACTIVE);
   CHECK(ibv_query_port(context, 0, &port) == EINVAL);
   CHECK(ibv_query_port(context, 2, &port) == EINVAL);
 

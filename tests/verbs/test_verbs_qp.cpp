@@ -68,6 +68,12 @@ TEST_CASE_METHOD(VerbsFixture, "a shared receive queue is for RC and UD (ibv_cre
   REQUIRE(ibv_query_srq(srq, &granted) == 0);
   CHECK(shared.attr.max_wr == granted.max_wr);
   CHECK(shared.attr.max_sge == granted.max_sge);
+  CHECK(granted.srq_limit == 0);
+  ibv_srq_attr limit{};
+  limit.srq_limit = 3;
+  REQUIRE(ibv_modify_srq(srq, &limit, IBV_SRQ_LIMIT) == 0);
+  REQUIRE(ibv_query_srq(srq, &granted) == 0);
+  CHECK(granted.srq_limit == 3);
   const auto create = [&](ibv_qp_type type, bool extended) {
     ibv_qp_init_attr_ex attributes{};
     const auto plain = qp_attributes(cq, type);
@@ -203,6 +209,29 @@ TEST_CASE_METHOD(VerbsFixture, "a queue pair has two completion queues, and a pr
   extended.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_MAX_TSO_HEADER;
   CHECK(ibv_create_qp_ex(context, &extended) == nullptr);
   CHECK(errno == EOPNOTSUPP);
+  CHECK(ibv_destroy_cq(cq) == 0);
+}
+
+TEST_CASE_METHOD(VerbsFixture, "a queue pair in SQD says whether its send queue drains") {
+  ibv_cq* const cq = make_cq();
+  ibv_qp* const qp = make_connected_qp(cq);
+  ibv_send_wr request{};
+  request.opcode = IBV_WR_SEND;
+  request.send_flags = IBV_SEND_SIGNALED;
+  ibv_send_wr* bad = nullptr;
+  REQUIRE(ibv_post_send(qp, &request, &bad) == 0);
+  REQUIRE(modify(qp, qp_step(IBV_QPT_RC, IBV_QPS_SQD)) == 0);
+  const auto draining = [&] {
+    ibv_qp_attr attributes{};
+    ibv_qp_init_attr initial{};
+    REQUIRE(ibv_query_qp(qp, &attributes, IBV_QP_STATE, &initial) == 0);
+    CHECK(attributes.qp_state == IBV_QPS_SQD);
+    return attributes.sq_draining != 0;
+  };
+  CHECK(draining());
+  device.finish_send(qp->qp_num);
+  CHECK_FALSE(draining());
+  CHECK(ibv_destroy_qp(qp) == 0);
   CHECK(ibv_destroy_cq(cq) == 0);
 }
 
