@@ -18,6 +18,7 @@ enum class Freedom : std::uint8_t {
   kSharedReceives,
   kLostAnswer,
   kWindowEnds,
+  kWindowElsewhere,
   kReadMsn,
   kRingReads,
   kRefusedPsn,
@@ -36,7 +37,7 @@ struct FreedomEntry {
   std::string_view clause;   ///< What leaves it open
 };
 
-inline constexpr std::array<FreedomEntry, 18> kFreedoms = {{
+inline constexpr std::array<FreedomEntry, 19> kFreedoms = {{
     {Freedom::kTimes, "when anything happens", "that it has happened before all is at rest",
      "no clause sets times but those of time-outs"},
     {Freedom::kCompletionOrder, "the order of completions and events of different queue pairs, queues, objects",
@@ -66,6 +67,9 @@ inline constexpr std::array<FreedomEntry, 18> kFreedoms = {{
      "whether a Read through a window is answered whose queue pair refuses a request behind it before its data have "
      "been read",
      "as of the one above", "decisions 18, 56, 76"},
+    {Freedom::kWindowElsewhere, "when a window can be bound elsewhere whose queue pair is failing",
+     "binds elsewhere in batches in which that queue pair lives, or has failed before: programs have no others",
+     "decisions 56: no order between what two queue pairs do"},
     {Freedom::kReadMsn, "whether the MSN of the NAK of a Read counts that Read, and what is behind it",
      "the NAK, and the MSN of each other", "IB 9.7.7.1: a Read may count when it has been validated"},
     {Freedom::kRingReads,

@@ -24,6 +24,7 @@ class FailureMaker : public RequestMaker {
       case ProgramService::kRc: break;
     }
     pair_.dead = true;
+    pair_.failed = plan_.batch;
     lose_keys();
     const auto kind = plan_.below(15);
     add_failure_of(kind);
@@ -35,6 +36,7 @@ class FailureMaker : public RequestMaker {
     const bool receives = plan_.service == ProgramService::kRc && pair_.receives[peer_].empty() && plan_.chance(0.4);
     lose_keys();
     pair_.dead = true;
+    pair_.failed = plan_.batch;
     pair_.stopped[host_] = !receives;
     json give = {{"host", host_letter(receives ? peer_ : host_)}, {"do", "ring_reads"}, {"answer", plan_.host_fault}};
     give["queue"] = !receives ? "initiator" : plan_.srq ? "shared" : "receive";
@@ -234,6 +236,12 @@ class FailureMaker : public RequestMaker {
     if (own.empty()) return fail_local();
     PlannedKey& key = own[plan_.below(own.size())];
     if (key.length == 0 || key.changed == plan_.batch) return fail_local();
+    // Freedom::kWindowElsewhere
+    auto& bound_on = plan_.pairs[key.qp];
+    if (key.bound && key.qp != qp_) {
+      if (bound_on.failed == plan_.batch) return fail_local();
+      bound_on.must_live = plan_.batch;
+    }
     key.lost = true;
     if (key.bound && !plan_.fast) return open_key(key);
     if (!key.bound) return end_key(key);

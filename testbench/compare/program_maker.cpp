@@ -226,7 +226,8 @@ class Maker {
     const std::size_t first = plan_.below(2), count = plan_.between(1, 8);
     // Where messages get lost nobody knows which of them meets what is wrong.
     const bool certain = !plan_.faults || plan_.service == ProgramService::kRc;
-    const bool fails = certain && !plan_.scenario && !pair.dead && plan_.rnr_retry != 7 && plan_.chance(0.15);
+    const bool fails = certain && !plan_.scenario && !pair.dead && plan_.rnr_retry != 7 &&
+                       pair.must_live != plan_.batch && plan_.chance(0.15);
     // What a failed queue pair had taken of a shared queue is open, so nobody knows what is left in it.
     over_ = over_ || (fails && plan_.srq);
     const bool unread = fails && plan_.chance(0.2);

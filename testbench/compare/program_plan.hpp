@@ -45,6 +45,8 @@ struct PlannedPair {
   std::size_t area = 0;   ///< A queue pair that begins anew has other memory: what is in the old one nobody knows
   bool dead = false;      ///< Something has failed on it; only what needs no success is done with it
   bool attacked = false;  ///< Hand-made frames go to host B in the name of A
+  /// Batch in which it fails, and one in which it must not: another queue pair tries a key that is bound on it.
+  std::size_t failed = ~std::size_t{0}, must_live = ~std::size_t{0};
   std::array<bool, 2> stopped{};                        ///< SQE, perhaps
   nlohmann::json unread = nlohmann::json::array();      ///< Steps ring_reads that give its rings back
   std::array<std::uint32_t, 2> psn{};                   ///< Of the next request of each host
