@@ -33,6 +33,9 @@ std::uint64_t word_of(std::span<const std::uint8_t> bytes) {
   return word;
 }
 
+/// Of a byte that may be any one nothing is wanted.
+bool fits(const std::optional<std::uint8_t>& wanted, std::uint8_t is) { return !wanted || *wanted == is; }
+
 /// The command that says whether there is an object of this kind.
 hw::AdminOpcode query_of(Free free) {
   switch (free) {
@@ -132,7 +135,6 @@ void VectorSession::admin(const VectorStep& step) {
       here.endpoint->kernel().admin().execute(static_cast<hw::AdminOpcode>(layout.opcode), number, body);
   const auto expected = kmd::AdminQueue::map_status(command.status);
   const bool success = command.status == hw::AdminStatus::kSuccess;
-  const auto fits = [](const std::optional<std::uint8_t>& wanted, std::uint8_t is) { return !wanted || *wanted == is; };
   if (answer.ok() && success) {
     if (std::equal(command.result.begin(), command.result.end(), answer->begin(), fits)) return;
     throw VectorFailure(fmt::format("{}: the result of {} is {:02x}", step.text, layout.name, fmt::join(*answer, "")));
@@ -318,8 +320,8 @@ void VectorSession::tlp(const VectorStep& step) {
     throw VectorFailure(fmt::format("{}: completed with {}, expected {}", step.text, status_name(completion->status),
                                     status_name(expected)));
   if (tlp.refused) return;
-  const bool same = std::equal(tlp.answer.begin(), tlp.answer.end(), completion->data.begin(), completion->data.end(),
-                               [](const auto& wanted, std::uint8_t byte) { return !wanted || *wanted == byte; });
+  const bool same =
+      std::equal(tlp.answer.begin(), tlp.answer.end(), completion->data.begin(), completion->data.end(), fits);
   if (!same) throw VectorFailure(fmt::format("{}: answered with {:02x}", step.text, fmt::join(completion->data, "")));
 }
 
