@@ -188,7 +188,8 @@ int rdma_get_cm_event(rdma_event_channel* face, rdma_cm_event** event) {
   return guarded([&] {
     for (;;) {
       const auto read = device->port().call(rnic::calls::ReadEvents{.channel = channel.handle, .most = 1});
-      if (!read) return refuse(read.error());
+      // Not found: another thread has just destroyed the channel, which on Linux closes the descriptor that this reads.
+      if (!read) return read.error() == rnic::Error::kNotFound ? refuse(EBADF) : refuse(read.error());
       if (read->count == 0) {
         if (const int error = channel.descriptor.wait(); error != 0) return refuse(error);
         continue;

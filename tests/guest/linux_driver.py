@@ -24,6 +24,9 @@ import time
 from linux import PATIENCE, SKIP, Failure, Machine, outcome
 from linux_storage import ISER_INITIATOR, ISER_TARGET, NFS_CLIENT, NFS_SERVER, NVME_HOST, NVME_TARGET
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import programs  # noqa: E402
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 PARTS = ["vlan", "processes", "programs", "iperf", "nvme", "nfs", "iser", "rdma_core", "unload", "checks", "kill"]
 # Memory that is given back is overwritten, what is beside every allocation too, and the kernel looks whether it stays so; a list that is not whole, and
@@ -134,10 +137,10 @@ rmmod rnic_ib
 UNLOAD = r"""
 traffic() {
   ibv_rc_pingpong -g 1 -n 100000000 >/tmp/a 2>&1 & jobs="$!"
-  rping -s -a 10.0.0.1 -C 1000000 >/tmp/b 2>&1 & jobs="$jobs $!"
+  /usr/bin/rping -s -a 10.0.0.1 -C 1000000 >/tmp/b 2>&1 & jobs="$jobs $!"
   sleep 1
   ibv_rc_pingpong -g 1 -n 100000000 127.0.0.1 >/tmp/c 2>&1 & jobs="$jobs $!"
-  rping -c -a 10.0.0.1 -C 1000000 >/tmp/d 2>&1 & jobs="$jobs $!"
+  /usr/bin/rping -c -a 10.0.0.1 -C 1000000 >/tmp/d 2>&1 & jobs="$jobs $!"
   sleep 1
 }
 end_traffic() { kill $jobs 2>/dev/null || true; wait $jobs || true; }
@@ -299,7 +302,8 @@ python3 /tmp/judge.py {root}/tests/verbs/rdma_core_tests.txt
 
 
 def guest_command(folder, number, script):
-    shell = SHELL + script.replace("{folder}", shlex.quote(str(folder))).replace("{root}", shlex.quote(str(ROOT)))
+    path = f"PATH={shlex.quote(str(programs.FOLDER))}:$PATH\n"
+    shell = path + SHELL + script.replace("{folder}", shlex.quote(str(folder))).replace("{root}", shlex.quote(str(ROOT)))
     return [str(ROOT / "driver/linux/guest.sh"), str(folder), str(number), "bash", "-c", shell]
 
 
@@ -461,6 +465,7 @@ def main():
         if not (folder / name).exists():
             print(f"there is no {folder / name}: build the targets rnic_ib and rnic_provider (docs/kernel_driver.md)")
             sys.exit(SKIP)
+    programs.prefer()
     try:
         run(str(rnic), folder, arguments.nic, arguments)
     except Failure as failure:

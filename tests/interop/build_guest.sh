@@ -1,14 +1,17 @@
 #!/usr/bin/env bash
 # Makes a Linux guest with Soft-RoCE (the kernel's rdma_rxe) of Debian's packages: their kernel as it is, busybox, and the programs that
 # this machine has installed (scripts/setup.sh --interop). It fetches the kernel's package, and needs no root.
-# usage: build_guest.sh FOLDER    writes FOLDER/vmlinuz and FOLDER/initramfs.gz, unless they are newer than this and guest_init
+# usage: build_guest.sh FOLDER    writes FOLDER/vmlinuz and FOLDER/initramfs.gz, unless they are newer than what this puts there of ours
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
+rping=$here/../support/programs/rping
 [ $# = 1 ] || { echo "usage: build_guest.sh FOLDER" >&2; exit 2; }
 mkdir -p "$1"
 out=$(cd "$1" && pwd)
 up_to_date() {
-  [ -f "$out/vmlinuz" ] && [ "$out/initramfs.gz" -nt "$here/build_guest.sh" ] && [ "$out/initramfs.gz" -nt "$here/guest_init" ]
+  local source
+  [ -f "$out/vmlinuz" ] || return
+  for source in "$here/build_guest.sh" "$here/guest_init" "$rping"; do [ "$out/initramfs.gz" -nt "$source" ] || return; done
 }
 up_to_date && exit 0
 work=$(mktemp -d)
@@ -21,7 +24,7 @@ version=$(ls "$work/kernel/lib/modules")
 /sbin/depmod -b "$work/kernel" "$version"
 
 root=$work/root
-mkdir -p "$root"/{bin,modules,proc,sys,dev}
+mkdir -p "$root"/{bin,usr/bin,modules,proc,sys,dev}
 install -m 755 "$here/guest_init" "$root/init"
 
 # Modules in the order in which they can be loaded, each once.
@@ -44,9 +47,11 @@ add_with_libraries() {
   done < <(ldd "$file" | grep -o '/[^ ]*')
 }
 cp "$(command -v busybox)" "$root/bin/busybox"
-for program in rdma ibv_devinfo ibv_{rc,uc,ud,srq}_pingpong ib_{send,write,read,atomic}_{bw,lat} rping ucmatose udaddy rdma_{client,server}; do
+for program in rdma ibv_devinfo ibv_{rc,uc,ud,srq}_pingpong ib_{send,write,read,atomic}_{bw,lat} ucmatose udaddy rdma_{client,server}; do
   add_with_libraries "$(PATH=$PATH:/sbin:/usr/sbin command -v "$program")" "$root/bin/"
 done
+add_with_libraries /usr/bin/rping "$root/usr/bin/"
+install -m 755 "$rping" "$root/bin/rping"
 plugins=$(dirname "$(ls /usr/lib/*/libibverbs/librxe-rdmav*.so | head -n 1)")
 mkdir -p "$root$plugins" "$root/etc/libibverbs.d"
 for plugin in "$plugins"/librxe-rdmav*.so; do add_with_libraries "$plugin" "$root$plugins/"; done

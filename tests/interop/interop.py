@@ -27,6 +27,7 @@ import time
 import roce_capture
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import programs  # noqa: E402
 import tcp_ports  # noqa: E402
 
 PATIENCE = 120  # seconds, for one program
@@ -398,6 +399,7 @@ def main():
     if lacking:
         print(f"skipped: there is {', '.join(lacking)}; scripts/interop.sh brings what is missing")
         sys.exit(77)
+    programs.prefer()
     with tempfile.TemporaryDirectory(prefix="rnic_interop_") as temporary:
         folder = pathlib.Path(temporary)
         try:

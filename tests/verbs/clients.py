@@ -19,6 +19,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import programs  # noqa: E402
 import tcp_ports  # noqa: E402
 
 TESTS = pathlib.Path("/usr/share/doc/rdma-core/tests")  # of the package rdma-core
@@ -266,6 +267,7 @@ def main():
     if lacking:
         print(f"skipped: {', '.join(lacking)} is not installed; scripts/setup.sh --clients does that")
         sys.exit(77)
+    programs.prefer()
     wrong = []
     rnic = str(pathlib.Path(arguments.rnic).resolve())
     if arguments.group == "replay":
