@@ -61,9 +61,9 @@ std::vector<std::string> differing(const std::vector<std::uint8_t>& a, const std
 
 }  // namespace
 
-StateCheck::State StateCheck::save() const {
+void StateCheck::save(State& to) const {
   const auto* bytes = reinterpret_cast<const std::uint8_t*>(top_.rootp);
-  return {bytes, bytes + sizeof(Root)};
+  to.assign(bytes, bytes + sizeof(Root));
 }
 
 void StateCheck::restore(const State& state) {
@@ -78,23 +78,24 @@ void StateCheck::open_edge() {
 }
 
 std::vector<std::string> StateCheck::edge(const std::function<void()>& edge) {
-  const State before = save();
+  save(before_);
   open_edge();
-  const State opened = save();
-  restore(before);
+  save(opened_);
+  restore(before_);
   edge();
-  return differing(save(), opened);
+  save(after_);
+  return differing(after_, opened_);
 }
 
 std::vector<std::string> StateCheck::next_edge() {
-  const State before = save();
+  save(before_);
   open_edge();
   top_.clk_i = 0;
   top_.clk_open_i = 0;
   top_.eval();
-  const State after = save();
-  restore(before);
-  return differing(before, after);
+  save(after_);
+  restore(before_);
+  return differing(before_, after_);
 }
 
 }  // namespace rnic::testbench

@@ -23,11 +23,13 @@ class StateCheck {
 
  private:
   using State = std::vector<std::uint8_t>;
-  [[nodiscard]] State save() const;
+  void save(State& to) const;
   void restore(const State& state);
   void open_edge();
 
   Vrnic_top& top_;
+  // Megabytes, which the system would clear anew for each check.
+  State before_, opened_, after_;
 };
 
 }  // namespace rnic::testbench
