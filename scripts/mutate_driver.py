@@ -11,6 +11,7 @@ import argparse
 import concurrent.futures
 import os
 import pathlib
+import shlex
 import shutil
 import signal
 import subprocess
@@ -22,6 +23,7 @@ from mutate import Problem, environment, place, read_list, run
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LIST = ROOT / "scripts/driver_mutants.toml"
 WORK = ROOT / "build/mutate_driver"
+RELEASE = ROOT / "build/release"
 
 
 def load():
@@ -52,10 +54,11 @@ def mutated(mutant, test):
     return source[:first] + mutant["new"] + source[last:]
 
 
-def compile_one(source, to, log, before=()):
+def compile_one(source, test, to, log, before=()):
     """`before`: folders in which headers are looked for first. What it includes is written beside the object."""
     launcher = ["ccache"] if shutil.which("ccache") else []
-    run([*launcher, "g++", "-std=c++20", "-O1", "-w", *(f"-I{folder}" for folder in before), f"-I{ROOT}", "-MMD", f'-DRNIC_SOURCE_DIR="{ROOT}"', "-c", str(source), "-o", str(to)], log, env=environment())
+    run([*launcher, "g++", "-std=c++20", "-O1", "-w", *(f"-I{folder}" for folder in before), f"-I{ROOT}", "-MMD", f'-DRNIC_SOURCE_DIR="{ROOT}"',
+         *(f"-D{definition}" for definition in test.get("definitions", [])), "-c", str(source), "-o", str(to)], log, env=environment())
 
 
 def includes(built, header):
@@ -63,8 +66,22 @@ def includes(built, header):
     return f"{ROOT}/{header}" in built.with_suffix(".d").read_text().replace("\\\n", " ").split()
 
 
-def link(objects, program, log):
-    run(["g++", "-o", str(program), *map(str, objects), "-lpthread"], log)
+def libraries_of(test, log):
+    """What a test's program is linked with besides its sources: with `like`, what a program of the release build is, which is brought up to date.
+    A source that is compiled here stands before the library that has it too, so that it is taken from nowhere else."""
+    if "like" not in test:
+        return ["-lpthread"]
+    run(["cmake", "--build", str(RELEASE), "--target", test["like"]], log)
+    commands = subprocess.run(["ninja", "-C", str(RELEASE), "-t", "commands", f"bin/{test['like']}"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    words = shlex.split(commands.splitlines()[-1].removeprefix(": && ").removesuffix(" && :"))
+    output = words.index("-o")
+    options = [word for word in words[1:output] if not word.endswith(".o")]
+    rest = [word for word in words[output + 2:] if not word.endswith(".o")]
+    return options + [str(RELEASE / word) if word.endswith(".a") else word for word in rest]
+
+
+def link(objects, libraries, program, log):
+    run(["g++", "-o", str(program), *map(str, objects), *libraries], log)
 
 
 # A program that has had no processor time for so many seconds waits for what does not come.
@@ -91,11 +108,11 @@ def wait_while_awake(process):
         time.sleep(0.05)
 
 
-def execute(program, arguments, limit, log):
+def execute(program, test, limit, log):
     """How the program ended, 'passed', 'failed' or 'time-out', and its processor time. At most `limit` seconds of that: a busy machine kills no mutant."""
     with open(log, "w") as out:
-        process = subprocess.Popen(["prlimit", f"--cpu={int(limit)}", str(program), "--abort", *arguments], stdout=out, stderr=subprocess.STDOUT,
-                                   stdin=subprocess.DEVNULL, cwd=program.parent)
+        process = subprocess.Popen(["prlimit", f"--cpu={int(limit)}", str(program), "--abort", *test.get("arguments", [])], stdout=out,
+                                   stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, cwd=program.parent, env=os.environ | test.get("environment", {}))
         status, usage = wait_while_awake(process.pid)
         process.returncode = os.waitstatus_to_exitcode(status)
     how = "passed" if process.returncode == 0 else "time-out" if process.returncode == -signal.SIGXCPU else "failed"
@@ -103,22 +120,23 @@ def execute(program, arguments, limit, log):
 
 
 def prepare(name, test, pool):
-    """Builds the program of a test, which must pass. Returns its objects by source, and the limit in seconds for a mutant."""
+    """Builds the program of a test, which must pass. Returns its objects by source, its libraries, and the limit in seconds for a mutant."""
     folder = WORK / name
     folder.mkdir(parents=True, exist_ok=True)
     start = time.monotonic()
     objects = {source: folder / (source.replace("/", "_") + ".o") for source in sources_of(test)}
-    list(pool.map(lambda source: compile_one(ROOT / source, objects[source], objects[source].with_suffix(".log")), objects))
-    link(objects.values(), folder / "program", folder / "link.log")
+    list(pool.map(lambda source: compile_one(ROOT / source, test, objects[source], objects[source].with_suffix(".log")), objects))
+    libraries = libraries_of(test, folder / "libraries.log")
+    link(objects.values(), libraries, folder / "program", folder / "link.log")
     built = time.monotonic() - start
-    how, seconds = execute(folder / "program", test.get("arguments", []), 1800, folder / "program.log")
+    how, seconds = execute(folder / "program", test, 1800, folder / "program.log")
     if how != "passed":
         raise Problem(f"{name} does not pass without a mutation ({how}), log in {folder / 'program.log'}")
     print(f"{name}: built in {built:.0f} s, passes without a mutation in {seconds:.1f} s", flush=True)
-    return objects, 60 + 5 * seconds
+    return objects, libraries, 60 + 5 * seconds
 
 
-def kill(mutant, test, objects, limit):
+def kill(mutant, test, objects, libraries, limit):
     """How the test ended with the mutant in it: 'passed' if it did not notice."""
     folder = WORK / mutant["test"] / mutant["name"]
     spoiled = folder / mutant["file"]
@@ -129,9 +147,9 @@ def kill(mutant, test, objects, limit):
         raise Problem(f"{mutant['name']}: no source of {mutant['test']} includes {mutant['file']}")
     new = {file: folder / objects[file].name for file in own}
     for file, built in new.items():
-        compile_one(ROOT / file if is_header(mutant) else spoiled, built, built.with_suffix(".log"), [folder] if is_header(mutant) else [])
-    link([new.get(file, built) for file, built in objects.items()], folder / "program", folder / "link.log")
-    how, _ = execute(folder / "program", test.get("arguments", []), limit, folder / "program.log")
+        compile_one(ROOT / file if is_header(mutant) else spoiled, test, built, built.with_suffix(".log"), [folder] if is_header(mutant) else [])
+    link([new.get(file, built) for file, built in objects.items()], libraries, folder / "program", folder / "link.log")
+    how, _ = execute(folder / "program", test, limit, folder / "program.log")
     (folder / "program").unlink()
     return how
 
@@ -140,9 +158,9 @@ def try_all(tests, chosen, jobs):
     """Names of the mutants that survive, and problems."""
     survived, problems = [], []
 
-    def attempt(mutant, objects, limit):
+    def attempt(mutant, built):
         try:
-            return mutant, kill(mutant, tests[mutant["test"]], objects, limit)
+            return mutant, kill(mutant, tests[mutant["test"]], *built)
         except Problem as problem:
             return mutant, str(problem)
 
@@ -151,8 +169,8 @@ def try_all(tests, chosen, jobs):
             own = [mutant for mutant in chosen if mutant["test"] == name]
             if not own:
                 continue
-            objects, limit = prepare(name, test, pool)
-            for mutant, how in pool.map(lambda mutant: attempt(mutant, objects, limit), own):
+            built = prepare(name, test, pool)
+            for mutant, how in pool.map(lambda mutant: attempt(mutant, built), own):
                 if how in ("failed", "time-out"):
                     print(f"  {mutant['name']:28} killed ({how})", flush=True)
                 elif how == "passed":

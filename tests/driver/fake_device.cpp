@@ -329,9 +329,9 @@ hw::AdminStatus FakeDevice::change_group(const hw::AdminCommand& command) {
 
 hw::AdminStatus FakeDevice::create_key(const hw::AdminCommand& command) {
   const std::uint32_t index = command.number >> 8;
-  const auto same_index = [&](const auto& region) { return region.first >> 8 == index; };
   if (windows.contains(index) || fast_regions.contains(index)) return hw::AdminStatus::kExists;
-  if (std::any_of(regions.begin(), regions.end(), same_index)) return hw::AdminStatus::kExists;
+  const auto next = regions.lower_bound(index << 8);
+  if (next != regions.end() && next->first >> 8 == index) return hw::AdminStatus::kExists;
   switch (static_cast<hw::AdminOpcode>(command.opcode)) {
     case hw::AdminOpcode::kCreateMw: windows[index] = body_of<hw::AdminCreateMw>(command); break;
     case hw::AdminOpcode::kCreateFastMr: fast_regions[index] = body_of<hw::AdminCreateFastMr>(command); break;
@@ -454,6 +454,8 @@ void FakeDevice::finish_send(std::uint32_t qpn, hw::CqeStatus status) {
   hw::Cqe cqe;
   cqe.status = static_cast<std::uint8_t>(status);
   cqe.opcode = static_cast<std::uint8_t>(hw::CqeOpcode::kFlush);
+  const auto wqe = send_wqe(qpn, pair.sq_done);
+  cqe.byte_count = hw::WqeControl::decode(std::span<const std::uint8_t, 16>(wqe.data(), 16)).length;
   cqe.wqe_index = pair.sq_done++;
   cqe.qpn = qpn;
   cqe.retired_index = pair.sq_done;

@@ -55,6 +55,8 @@ TEST_CASE_METHOD(Nd2Fixture, "Query refuses short buffers and unknown versions")
   CHECK(size == 96);
   CHECK(std::memcmp(&info, &before, sizeof info) == 0);
   CHECK(adapter->Query(&info, &size) == ND_INVALID_PARAMETER_1);
+  CHECK(adapter->Query(nullptr, &size) == ND_INVALID_PARAMETER_1);
+  CHECK(adapter->Query(nullptr, &(size = 1)) == ND_INVALID_PARAMETER_1);
 }
 
 TEST_CASE_METHOD(Nd2Fixture, "QueryAddressList packs the addresses into the caller's buffer") {
@@ -126,9 +128,59 @@ TEST_CASE_METHOD(Nd2Fixture, "creating a queue pair checks every parameter by it
   CHECK(create(cq, cq, 1, 1, 1, 1, 225) == ND_INVALID_PARAMETER_9);
   REQUIRE(create(cq, cq, 32768, 32768, 16, 16, 224) == ND_SUCCESS);
   CHECK(static_cast<IND2QueuePair*>(object)->Release() == 0);
+  // Each kind of entry comes in its own queue.
+  auto* const receives = make_queue();
+  REQUIRE(create(receives, cq, 1, 1, 1, 1, 0) == ND_SUCCESS);
+  const auto number = [](IUnknown* one) { return nd2::CompletionQueue::find(one)->core()->cqn(); };
+  const auto& made = device.pairs.at(nd2::QueuePair::find(static_cast<IUnknown*>(object))->core()->qpn()).create;
+  CHECK(made.receive_cqn == number(receives));
+  CHECK(made.send_cqn == number(cq));
+  CHECK(static_cast<IND2QueuePair*>(object)->Release() == 0);
+  receives->Release();
   foreign->Release();
   other_adapter->Release();
   cq->Release();
+}
+
+TEST_CASE_METHOD(Nd2Fixture, "windows and regions are of the queue pair's adapter") {
+  open_pair(true);
+  void* object = nullptr;
+  nd2::open_adapter(kernel->node(), addresses, IID_IND2Adapter, &object);
+  auto* const other_adapter = static_cast<IND2Adapter*>(object);
+  std::array<std::uint8_t, 64> memory{};
+  IND2MemoryRegion* regions[2];
+  IND2MemoryWindow* windows[2];
+  for (int i = 0; i < 2; ++i) {
+    auto* const from = i == 0 ? adapter : other_adapter;
+    REQUIRE(from->CreateMemoryRegion(IID_IND2MemoryRegion, file, &object) == ND_SUCCESS);
+    regions[i] = static_cast<IND2MemoryRegion*>(object);
+    REQUIRE(regions[i]->Register(memory.data(), memory.size(), 0, &overlapped) == ND_PENDING);
+    REQUIRE(from->CreateMemoryWindow(IID_IND2MemoryWindow, &object) == ND_SUCCESS);
+    windows[i] = static_cast<IND2MemoryWindow*>(object);
+  }
+  const auto bind = [&](int region, int window) {
+    return pair->Bind(nullptr, regions[region], windows[window], memory.data(), 8, ND_OP_FLAG_ALLOW_READ);
+  };
+  CHECK(bind(1, 0) == ND_INVALID_PARAMETER_2);
+  CHECK(bind(0, 1) == ND_INVALID_PARAMETER_3);
+  CHECK(pair->Invalidate(nullptr, windows[1], 0) == ND_INVALID_PARAMETER_2);
+  CHECK(bind(0, 0) == ND_SUCCESS);
+  // Of a region that is not registered there is nothing to bind, not even nothing.
+  auto* const empty = make_region();
+  CHECK(pair->Bind(nullptr, empty, windows[0], nullptr, 0, ND_OP_FLAG_ALLOW_READ) == ND_ACCESS_VIOLATION);
+  empty->Release();
+  for (auto* const region : regions) region->Release();
+  for (auto* const window : windows) window->Release();
+  other_adapter->Release();
+}
+
+TEST_CASE_METHOD(Nd2Fixture, "what asks by OVERLAPPED is made on a file") {
+  void* object = &object;
+  const HANDLE none = event;  // a handle, but of no file
+  CHECK(adapter->CreateMemoryRegion(IID_IND2MemoryRegion, none, &object) == ND_INVALID_HANDLE);
+  CHECK(object == nullptr);
+  CHECK(adapter->CreateConnector(IID_IND2Connector, none, &object) == ND_INVALID_HANDLE);
+  CHECK(adapter->CreateListener(IID_IND2Listener, nullptr, &object) == ND_INVALID_HANDLE);
 }
 
 TEST_CASE_METHOD(Nd2Fixture, "a host whose kernel driver has no QP1 makes no connections") {
@@ -249,6 +301,8 @@ TEST_CASE("completion statuses") {
     CHECK(status(S::kFatalErr, kind) == ND_INTERNAL_ERROR);
     CHECK(status(static_cast<S>(99), kind) == ND_INTERNAL_ERROR);
   }
+  CHECK(status(S::kLocProtErr, K::kBind) == ND_ACCESS_VIOLATION);
+  CHECK(status(S::kLocProtErr, K::kInvalidate) == ND_INVALID_DEVICE_REQUEST);  // decisions 53
   CHECK(status(S::kLocLenErr, K::kReceive) == ND_BUFFER_OVERFLOW);
   CHECK(status(S::kLocLenErr, K::kSend) == ND_DATA_OVERRUN);
   CHECK(status(S::kRemInvReqErr, K::kSend) == ND_DATA_OVERRUN);

@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "driver/win32/windows.h"
 #include "tests/driver/nd2_fixture.hpp"
 
 using namespace rnic;
@@ -64,6 +65,28 @@ TEST_CASE_METHOD(NotifyFixture, "waiting lets the event arrive") {
   }
   CHECK(device.now_ns() >= start + 30'000);
   CHECK(device.now_ns() < start + 60'000);
+}
+
+TEST_CASE_METHOD(NotifyFixture, "the event of a request that begins is not set until it ends") {
+  nd2::find_handle_as<nd2::Event>(event)->set();
+  REQUIRE(notify(ND_CQ_NOTIFY_ANY, overlapped) == ND_PENDING);
+  CHECK_FALSE(event_is_set());
+  completion_event();
+  kernel->node().takers().take_events();
+  CHECK(event_is_set());
+}
+
+TEST_CASE_METHOD(NotifyFixture, "who waits takes the event of the request, if it is one that resets itself") {
+  const bool manual = GENERATE(false, true);
+  const HANDLE own = first.hEvent = nd2::create_event(kernel->node(), manual);
+  REQUIRE(notify(ND_CQ_NOTIFY_ANY, first) == ND_PENDING);
+  device.on_time = [&, fired = false]() mutable {
+    if (!std::exchange(fired, true)) completion_event();
+  };
+  CHECK(queue->GetOverlappedResult(&first, TRUE) == ND_SUCCESS);
+  device.on_time = nullptr;
+  CHECK(nd2::find_handle_as<nd2::Event>(own)->try_take() == manual);
+  nd2::close_handle(own);
 }
 
 TEST_CASE_METHOD(NotifyFixture, "waiting needs an event") {
@@ -127,6 +150,16 @@ TEST_CASE_METHOD(NotifyFixture, "cancelling completes in order, into the port as
   kernel->node().takers().take_events();
   REQUIRE(notify(ND_CQ_NOTIFY_ANY, requests[0]) == ND_PENDING);
   CHECK(state(requests[0]) == ND_SUCCESS);
+}
+
+TEST_CASE_METHOD(NotifyFixture, "CancelIoEx of the file cancels one Notify, or all") {
+  for (auto& request : requests) REQUIRE(notify(ND_CQ_NOTIFY_ANY, request) == ND_PENDING);
+  CHECK_FALSE(CancelIoEx(file, &overlapped));
+  CHECK(CancelIoEx(file, &second));
+  for (auto& request : requests) CHECK(state(request) == (&request == &second ? ND_CANCELED : ND_PENDING));
+  CHECK(CancelIoEx(file, nullptr));
+  for (auto& request : requests) CHECK(state(request) == ND_CANCELED);
+  CHECK_FALSE(CancelIoEx(file, nullptr));
 }
 
 TEST_CASE_METHOD(NotifyFixture,

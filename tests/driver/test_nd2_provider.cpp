@@ -285,6 +285,11 @@ TEST_CASE_METHOD(ProcessOfTwo, "NdResolveAddress gives the local address from wh
           ND_SUCCESS);
   const auto own_link = ipv6("fe80::ff:fe00:1");
   CHECK(std::memcmp(&own, &own_link, sizeof own_link) == 0);
+  // Who has more room than is needed hears how long the address is.
+  sockaddr_storage wide{};
+  bytes = sizeof wide;
+  REQUIRE(NdResolveAddress(generic(far), sizeof far, reinterpret_cast<sockaddr*>(&wide), &bytes) == ND_SUCCESS);
+  CHECK(bytes == sizeof(sockaddr_in));
   bytes = sizeof local;
   CHECK(resolve(ipv6("fd00::5"), sizeof(sockaddr_in6)) == ND_BUFFER_OVERFLOW);
   CHECK(bytes == sizeof(sockaddr_in6));

@@ -139,8 +139,9 @@ TEST_CASE_METHOD(PostFixture, "results carry contexts, kinds, bytes and statuses
     CHECK(all[i].RequestContext == context(i + 1));
     CHECK(all[i].QueuePairContext == static_cast<Nd2Fixture*>(this));
   }
+  // Of Receives that succeed alone (section 4 of the interface reference), though the device counts those of requests.
   CHECK(all[0].BytesTransferred == 29);
-  CHECK(all[1].BytesTransferred == 0);
+  for (std::size_t i = 1; i < all.size(); ++i) CHECK(all[i].BytesTransferred == 0);
 }
 
 TEST_CASE_METHOD(PostFixture, "GetResults fills what is asked, across its batches") {

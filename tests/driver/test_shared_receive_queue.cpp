@@ -332,6 +332,11 @@ TEST_CASE_METHOD(NotifyFixture, "the limit event completes every pending Notify 
   CHECK(state(requests[2]) == ND_PENDING);
   CHECK(srq->Modify(0, 9) == ND_SUCCESS);  // while it is pending: armed anew
   CHECK(queue().create.limit == 9);
+  CHECK(srq->Modify(0, 0) == ND_SUCCESS);  // keeps what there is
+  event(hw::EqeType::kSrqLimit);
+  queue().create.limit = 0;
+  CHECK(srq->Notify(&requests[2]) == ND_PENDING);
+  CHECK(queue().create.limit == 9);
   CHECK(srq->CancelOverlappedRequests() == ND_SUCCESS);
   CHECK(state(requests[2]) == ND_CANCELED);
   event(hw::EqeType::kSrqLimit);  // finds nobody

@@ -44,6 +44,35 @@ void carries_data_limits_and_addresses(Sides& sides) {
   CHECK(b->GetPrivateData(part.data(), &bytes) == ND_BUFFER_OVERFLOW);
   CHECK(bytes == 56);
   CHECK(std::string(part.data()) == "may");
+  CHECK(a->GetPrivateData(part.data(), &(bytes = 3)) == ND_BUFFER_OVERFLOW);
+  CHECK(bytes == 148);
+}
+
+/// A Send waits for the peer's Receive, or for one of its shared queue (decisions 13).
+void a_late_receive(Sides& sides) {
+  Side &a = sides.a, &b = sides.b;
+  auto [pair_a, pair_b, from, to] = connect(sides);
+  REQUIRE(a.send(*pair_a) == ND_SUCCESS);
+  umd::wait_until(
+      b.node, [] { return false; }, 20'000'000);
+  REQUIRE(b.receive(*pair_b) == ND_SUCCESS);
+  CHECK(a.result().Status == ND_SUCCESS);
+  CHECK(b.result().Status == ND_SUCCESS);
+
+  ComPtr<IND2SharedReceiveQueue> shared;
+  REQUIRE(b.adapter->CreateSharedReceiveQueue(IID_IND2SharedReceiveQueue, b.file, 8, 1, 0, 0, 0, shared.put()) ==
+          ND_SUCCESS);
+  Connected made{a.make_pair(), {}, a.make_connector(), b.make_connector(false)};
+  REQUIRE(b.adapter->CreateQueuePairWithSrq(IID_IND2QueuePair, b.cq.get(), b.cq.get(), shared.get(), nullptr, 8, 1, 0,
+                                            made.pair_b.put()) == ND_SUCCESS);
+  join(sides, made);
+  REQUIRE(a.send(*made.pair_a) == ND_SUCCESS);
+  umd::wait_until(
+      b.node, [] { return false; }, 20'000'000);
+  const auto room = b.sge();
+  REQUIRE(shared->Receive(nullptr, &room, 1) == ND_SUCCESS);
+  CHECK(a.result().Status == ND_SUCCESS);
+  CHECK(b.result().Status == ND_SUCCESS);
 }
 
 void moves_data_and_ends(Sides& sides) {
@@ -103,6 +132,9 @@ void refuses(Sides& sides) {
   const auto port = next_port();
   // Nobody listens.
   CHECK(finish(*from, asked, ask(a, *from, *pair_a, b.address, port, asked)) == ND_CONNECTION_REFUSED);
+  // The queue pair is nobody's again.
+  const auto rival = a.make_connector();
+  CHECK(finish(*rival, asked, ask(a, *rival, *pair_a, b.address, port, asked)) == ND_CONNECTION_REFUSED);
   // Refused by the application, with its reasons; the same connector may try again.
   {
     const auto listener = b.make_listener(port);
@@ -114,6 +146,10 @@ void refuses(Sides& sides) {
     CHECK(to->Reject(too_much.data(), 149) == ND_INVALID_BUFFER_SIZE);
     CHECK(to->Reject(reinterpret_cast<void*>(16), 8) == ND_ACCESS_VIOLATION);
     CHECK(to->Reject("not today", 10) == ND_SUCCESS);
+    // As a new one.
+    ULONG bytes = 0;
+    CHECK(to->GetPrivateData(nullptr, &bytes) == ND_CONNECTION_INVALID);
+    CHECK(to->GetReadLimits(nullptr, nullptr) == ND_CONNECTION_INVALID);
     CHECK(from->GetOverlappedResult(&asked, TRUE) == ND_CONNECTION_REFUSED);
     CHECK(data_of(*from) == "not today");
     CHECK(to->Reject(nullptr, 0) == ND_CONNECTION_INVALID);
@@ -172,7 +208,11 @@ void ports_and_addresses(Sides& sides) {
   sockaddr_in strange = own;
   strange.sin_family = AF_UNIX;
   CHECK(other->Bind(generic(strange), sizeof strange) == ND_INVALID_ADDRESS);
+  Overlapped waits(b.node);
+  const auto unused = b.make_connector(false);
+  CHECK(other->GetConnectionRequest(unused.get(), &waits) == ND_INVALID_DEVICE_STATE);
   REQUIRE(other->Bind(generic(any), sizeof any) == ND_SUCCESS);
+  CHECK(other->GetConnectionRequest(unused.get(), &waits) == ND_INVALID_DEVICE_STATE);
   REQUIRE(connector->Bind(generic(own), sizeof own) == ND_SUCCESS);
   CHECK(other->Bind(generic(own), sizeof own) == kAlreadyBound);
   CHECK(connector->Bind(generic(own), sizeof own) == kAlreadyBound);
@@ -241,6 +281,8 @@ void states(Sides& sides) {
   REQUIRE(listener->GetConnectionRequest(to.get(), &on_b) == ND_PENDING);
   Overlapped second(b.node);
   CHECK(listener->GetConnectionRequest(to.get(), &second) == ND_CONNECTION_ACTIVE);
+  const auto bound = b.make_connector();
+  CHECK(listener->GetConnectionRequest(bound.get(), &second) == ND_CONNECTION_ACTIVE);
   REQUIRE(ask(a, *fresh, *pair, b.address, port, request) == ND_PENDING);
   Overlapped again(a.node);
   CHECK(ask(a, *fresh, *pair, b.address, port, again) == ND_CONNECTION_ACTIVE);
@@ -262,6 +304,60 @@ void states(Sides& sides) {
   CHECK(fresh->CompleteConnect(&again) == ND_CONNECTION_INVALID);
   REQUIRE(to->GetOverlappedResult(&on_b, TRUE) == ND_SUCCESS);
   CHECK(ask(a, *fresh, *pair, b.address, port, again) == ND_CONNECTION_ACTIVE);
+  // The one that wanted the queue pair, too, has taken nothing of it: its end is that of the connection.
+  REQUIRE(to->NotifyDisconnect(&second) == ND_PENDING);
+  REQUIRE(pair->Flush() == ND_SUCCESS);
+  CHECK(to->GetOverlappedResult(&second, TRUE) == ND_SUCCESS);
+}
+
+/// Who asked first has the first request, and one that has waited since before anybody asked comes all the same.
+void requests_in_their_order(Sides& sides) {
+  Side &a = sides.a, &b = sides.b;
+  const auto port = next_port();
+  const auto listener = b.make_listener(port);
+  const auto first = b.make_connector(false), second = b.make_connector(false);
+  const auto pair = a.make_pair(), other_pair = a.make_pair();
+  const auto from = a.make_connector(), other = a.make_connector();
+  Overlapped asked(a.node), asked_too(a.node), waits(b.node), waits_too(b.node);
+  REQUIRE(listener->GetConnectionRequest(first.get(), &waits) == ND_PENDING);
+  REQUIRE(listener->GetConnectionRequest(second.get(), &waits_too) == ND_PENDING);
+  REQUIRE(ask(a, *from, *pair, b.address, port, asked) == ND_PENDING);
+  REQUIRE(listener->GetOverlappedResult(&waits, TRUE) == ND_SUCCESS);
+  CHECK(waits_too.status() == ND_PENDING);
+  REQUIRE(listener->CancelOverlappedRequests() == ND_SUCCESS);
+  CHECK(waits_too.status() == ND_CANCELED);
+  // The client has heard that something waits, and does not want it yet.
+  REQUIRE(ask(a, *other, *other_pair, b.address, port, asked_too) == ND_PENDING);
+  umd::wait_until(
+      b.node, [] { return false; }, 20'000'000);
+  CHECK(listener->GetOverlappedResult(&waits_too, FALSE) == ND_CANCELED);
+  REQUIRE(listener->GetConnectionRequest(second.get(), &waits_too) == ND_PENDING);
+  CHECK(listener->GetOverlappedResult(&waits_too, TRUE) == ND_SUCCESS);
+}
+
+/// 127.0.0.1 is the host's own address, to bind to and to connect to.
+void loopback(Sides& sides) {
+  Side& a = sides.a;
+  const auto port = next_port();
+  const auto own = ipv4("127.0.0.1", port), any_port = ipv4("127.0.0.1", 0);
+  ComPtr<IND2Listener> listener;
+  REQUIRE(a.adapter->CreateListener(IID_IND2Listener, a.file, listener.put()) == ND_SUCCESS);
+  REQUIRE(listener->Bind(generic(own), sizeof own) == ND_SUCCESS);
+  REQUIRE(listener->Listen(0) == ND_SUCCESS);
+  const auto from = a.make_connector(false), to = a.make_connector(false);
+  REQUIRE(from->Bind(generic(any_port), sizeof any_port) == ND_SUCCESS);
+  sockaddr_in local{};
+  ULONG bytes = sizeof local;
+  const auto here = ipv4(a.address, port);
+  REQUIRE(listener->GetLocalAddress(reinterpret_cast<sockaddr*>(&local), &bytes) == ND_SUCCESS);
+  CHECK(std::memcmp(&local, &here, sizeof here) == 0);
+  REQUIRE(from->GetLocalAddress(reinterpret_cast<sockaddr*>(&local), &bytes) == ND_SUCCESS);
+  CHECK(local.sin_addr.s_addr == here.sin_addr.s_addr);
+  const auto pair = a.make_pair();
+  Overlapped asked(a.node), waits(a.node);
+  REQUIRE(listener->GetConnectionRequest(to.get(), &waits) == ND_PENDING);
+  REQUIRE(ask(a, *from, *pair, "127.0.0.1", port, asked) == ND_PENDING);
+  CHECK(listener->GetOverlappedResult(&waits, TRUE) == ND_SUCCESS);
 }
 
 /// Read limits count: with none on one side its Reads are no requests for the device (decisions 5).
@@ -295,6 +391,22 @@ void a_failure_ends_the_connection(Sides& sides) {
   CHECK(sides.a.result().Status == ND_CANCELED);
 }
 
+/// The peer's queue pair is well, and knows nothing of it; it is told when the client looks for more.
+void a_local_failure_ends_the_connection(Sides& sides) {
+  auto [pair_a, pair_b, a, b] = connect(sides);
+  Overlapped told(sides.b.node);
+  REQUIRE(b->NotifyDisconnect(&told) == ND_PENDING);
+  REQUIRE(sides.b.receive(*pair_b) == ND_SUCCESS);
+  auto from = sides.a.sge();
+  from.MemoryRegionToken ^= 0x5500;
+  REQUIRE(pair_a->Send(nullptr, &from, 1, 0) == ND_SUCCESS);
+  CHECK(sides.a.result().Status == ND_ACCESS_VIOLATION);
+  ND2_RESULT more{};
+  CHECK(sides.a.cq->GetResults(&more, 1) == 0);
+  CHECK(b->GetOverlappedResult(&told, TRUE) == ND_SUCCESS);
+  CHECK(sides.b.result().Status == ND_CANCELED);
+}
+
 void a_flush_tells_the_peer(Sides& sides) {
   auto [pair_a, pair_b, a, b] = connect(sides);
   Overlapped told(sides.b.node), ended(sides.a.node);
@@ -314,11 +426,13 @@ void releases_tell_the_peer(Sides& sides) {
     auto [pair_a, pair_b, a, b] = connect(sides);
     Overlapped told(sides.b.node);
     REQUIRE(b->NotifyDisconnect(&told) == ND_PENDING);
+    REQUIRE(sides.a.receive(*pair_a) == ND_SUCCESS);
     REQUIRE(sides.b.receive(*pair_b) == ND_SUCCESS);
     if (queue_pair_first)
       pair_a.reset();
     else
       a.reset();
+    CHECK(sides.a.result().Status == ND_CANCELED);
     CHECK(b->GetOverlappedResult(&told, TRUE) == ND_SUCCESS);
     CHECK(sides.b.result().Status == ND_CANCELED);
   }
@@ -470,6 +584,7 @@ void com_rules(Sides& sides) {
 const std::vector<Case>& connection_cases() {
   static const std::vector<Case> cases{{"private data, read limits, addresses", carries_data_limits_and_addresses},
                                        {"data, disconnect, flush of both sides", moves_data_and_ends},
+                                       {"a Receive that comes late", a_late_receive},
                                        {"a peer's disconnect is seen by polls", polls_see_the_end},
                                        {"refusals of both sides", refuses},
                                        {"a listener that goes, or is full", a_listener_that_goes_or_is_full_refuses},
@@ -478,7 +593,10 @@ const std::vector<Case>& connection_cases() {
                                        {"calls in states in which they make no sense", states},
                                        {"read limits hold", read_limits_hold},
                                        {"a queue pair that fails ends its connection", a_failure_ends_the_connection},
+                                       {"so does one that has failed by itself", a_local_failure_ends_the_connection},
                                        {"Flush tells the peer", a_flush_tells_the_peer},
+                                       {"requests in their order", requests_in_their_order},
+                                       {"the loopback address", loopback},
                                        {"releases tell the peer", releases_tell_the_peer},
                                        {"cancelled requests", cancels},
                                        {"requests cancelled by the file", cancels_by_the_file},

@@ -150,9 +150,9 @@ inline HRESULT ask(Side&, IND2Connector& connector, IND2QueuePair& pair, const s
                            options.caller_data.data(), static_cast<ULONG>(options.caller_data.size()), &request);
 }
 
-inline Connected connect(Sides& sides, const ConnectOptions& options = {}) {
+/// Connects them.
+inline void join(Sides& sides, Connected& made, const ConnectOptions& options = {}) {
   Side &a = sides.a, &b = sides.b;
-  Connected made{a.make_pair(), b.make_pair(), a.make_connector(), b.make_connector(false)};
   const auto port = next_port();
   const auto listener = b.make_listener(port);
   Overlapped incoming(b.node), asked(a.node), accepted(b.node), completed(a.node);
@@ -164,6 +164,11 @@ inline Connected connect(Sides& sides, const ConnectOptions& options = {}) {
   REQUIRE(made.a->GetOverlappedResult(&asked, TRUE) == ND_SUCCESS);
   REQUIRE(finish(*made.a, completed, made.a->CompleteConnect(&completed)) == ND_SUCCESS);
   REQUIRE(made.b->GetOverlappedResult(&accepted, TRUE) == ND_SUCCESS);
+}
+
+inline Connected connect(Sides& sides, const ConnectOptions& options = {}) {
+  Connected made{sides.a.make_pair(), sides.b.make_pair(), sides.a.make_connector(), sides.b.make_connector(false)};
+  join(sides, made, options);
   return made;
 }
 
