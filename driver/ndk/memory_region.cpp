@@ -158,7 +158,9 @@ void MemoryRegion::not_posted(const FastRegistration& prepared) {
 Result<void> MemoryRegion::check_bind(std::uint64_t address, std::uint64_t length, bool write) {
   const std::lock_guard lock(lock_);
   const std::uint64_t offset = address - extent_.address;
-  if (key_ == 0 || offset > extent_.length || length > extent_.length - offset) return Error::kAccessViolation;
+  // Of no length: it has a token, if it is a fast region, and nothing behind it.
+  if (extent_.length == 0 || offset > extent_.length || length > extent_.length - offset)
+    return Error::kAccessViolation;
   if (write && !extent_.local_write) return Error::kAccessViolation;
   return {};
 }

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "driver/ndk/queue_pair.hpp"
@@ -187,6 +188,33 @@ struct NdkPair {
   NdkEnd a, b;
   NDK_MR* mr_a = nullptr;
   NDK_MR* mr_b = nullptr;
+};
+
+inline NTSTATUS send(NDK_QP* qp, const NDK_SGE& from, ULONG flags) {
+  return qp->Dispatch->NdkSend(qp, nullptr, &from, 1, flags);
+}
+inline NTSTATUS receive(NDK_QP* qp, const NDK_SGE& to) { return qp->Dispatch->NdkReceive(qp, nullptr, &to, 1); }
+
+/// Two queue pairs more, which are connected, each with `depth` requests. Their context is this.
+struct MorePairs {
+  MorePairs(NdkPair& p, ULONG depth, NDK_CQ* receives_of_b = nullptr) : pair(p) {
+    const auto make = [&](NdkEnd& end, NDK_CQ* receives) {
+      return end.host.make<NDK_QP>([&](auto cb, auto ctx, auto out) {
+        return end.pd->Dispatch->NdkCreateQp(end.pd, receives, end.cq, this, depth, depth, NdkEnd::kSge, NdkEnd::kSge,
+                                             NdkEnd::kInline, cb, ctx, out);
+      });
+    };
+    a = make(p.a, p.a.cq);
+    b = make(p.b, receives_of_b != nullptr ? receives_of_b : p.b.cq);
+    testbench::connect_pair(p.a.host.endpoint(), *ndk::QueuePair::of(a).core(), p.b.host.endpoint(),
+                            *ndk::QueuePair::of(b).core(), {});
+  }
+  ~MorePairs() {
+    pair.a.host.close(a);
+    if (b != nullptr) pair.b.host.close(b);
+  }
+  NdkPair& pair;
+  NDK_QP *a = nullptr, *b = nullptr;
 };
 
 /// Runs `body` as with_endpoints does; what the machine does for the drivers is not taken for theirs.
