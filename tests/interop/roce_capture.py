@@ -1,4 +1,5 @@
-"""What a capture of the wire (rnic serve --pcap) has in it of RoCEv2: who sent which packets, and whether each ICRC is right."""
+"""What a capture of the wire (rnic serve --pcap) has in it of RoCEv2: who sent which packets, whether each ICRC is right, and whether the packets of a
+message belong together."""
 import collections
 import struct
 import zlib
@@ -12,8 +13,13 @@ OPERATIONS = {0: "SendFirst", 1: "SendMiddle", 2: "SendLast", 3: "SendLastImm", 
 TRANSPORTS = {0: "RC", 1: "UC", 3: "UD"}
 ACKNOWLEDGE = 17
 ANSWERS = range(13, 19)
+# Bytes of headers behind the BTH (9.2, table 38): RETH, ImmDt, IETH.
+RETH, IMMDT, IETH = 16, 4, 4
+HEADERS = {"WriteFirst": RETH, "WriteOnly": RETH, "WriteOnlyImm": RETH + IMMDT, "WriteLastImm": IMMDT, "SendLastImm": IMMDT, "SendOnlyImm": IMMDT,
+           "SendLastInv": IETH, "SendOnlyInv": IETH}
 
-Packet = collections.namedtuple("Packet", "source operation syndrome qpn psn answer icrc_right")
+# payload, length: bytes of a SEND's or WRITE's packet of RC, and of the whole as a WRITE's first packet says; otherwise None.
+Packet = collections.namedtuple("Packet", "source operation syndrome qpn psn answer icrc_right payload length")
 
 
 def frames_of(path):
@@ -55,8 +61,59 @@ def roce_packet(frame):
     transport, operation = ip[bth] >> 5, ip[bth] & 31
     name = f"{TRANSPORTS.get(transport, transport)} {OPERATIONS.get(operation, operation)}"
     syndrome = ip[bth + BTH] if transport == 0 and operation == ACKNOWLEDGE else None
+    payload = whole = None
+    if transport == 0 and ("Send" in name or "Write" in name):
+        headers = HEADERS.get(name.split()[1], 0)
+        payload = length - bth - BTH - headers - (ip[bth + 1] >> 4 & 3) - ICRC
+        whole = int.from_bytes(ip[bth + BTH + 12:bth + BTH + 16], "big") if headers >= RETH else None
     return Packet(frame[6:12].hex(":"), name, syndrome, ip[bth + 5:bth + 8].hex(), int.from_bytes(ip[bth + 9:bth + 12], "big"),
-                  transport == 0 and operation in ANSWERS, int.from_bytes(ip[-ICRC:], "little") == icrc_of(ip, header))
+                  transport == 0 and operation in ANSWERS, int.from_bytes(ip[-ICRC:], "little") == icrc_of(ip, header), payload, whole)
+
+
+class Message:
+    """One that has begun: its kind, the bytes so far, those of a full packet, and of the whole, if it says."""
+
+    def __init__(self, packet):
+        self.kind, self.full, self.so_far, self.whole = packet.operation[3:-len("First")], packet.payload, packet.payload, packet.length
+
+    def takes(self, packet):
+        """What is wrong with the packet that follows; nothing: it belongs there."""
+        if not packet.operation[3:].startswith((self.kind + "Middle", self.kind + "Last")):
+            return f"in a {self.kind.upper()} that has not ended (9.7.4.1.2)"
+        middle = "Middle" in packet.operation
+        self.so_far += packet.payload
+        if packet.payload != self.full if middle else not 0 < packet.payload <= self.full:
+            return f"has {packet.payload} bytes, in a message of packets with {self.full} (9.7.4.1.6)"
+        if self.whole is not None and (self.so_far >= self.whole if middle else self.so_far != self.whole):
+            return f"is byte {self.so_far} of {self.whole} that its first packet has said (9.7.4.1.7)"
+        return None
+
+
+def broken_messages(packets, source):
+    """What `source` has sent as RC requests that no responder may take: a packet right behind another one of a SEND or WRITE that does not go on with
+    it. What is repeated, or comes behind a gap, is not looked at, so this misses some, and accuses nobody wrongly."""
+    wrong, following, messages = [], {}, {}  # by QPN: the PSN behind the newest packet, the message that has begun
+    for packet in packets:
+        if packet.source != source or packet.payload is None:
+            continue
+        qpn = packet.qpn
+        ahead = (packet.psn - following.get(qpn, packet.psn)) & 0xFFFFFF
+        if ahead >= 1 << 23 or (ahead and qpn in messages):
+            continue
+        begins = packet.operation.endswith(("First", "Only", "OnlyImm", "OnlyInv"))
+        reason = None
+        if qpn in messages:
+            reason = messages[qpn].takes(packet)
+        elif not begins and not ahead and qpn in following:
+            reason = "in no message (9.7.4.1.2)"
+        if reason is not None:
+            wrong.append(f"{packet.operation} to QP 0x{qpn}, PSN {packet.psn}: {reason}")
+        following[qpn] = (packet.psn + 1) & 0xFFFFFF
+        if packet.operation.endswith("First"):
+            messages[qpn] = Message(packet)
+        elif reason is not None or "Middle" not in packet.operation:
+            messages.pop(qpn, None)
+    return wrong
 
 
 def packets_of(path):
