@@ -162,13 +162,15 @@ void MachineServer::advance(std::uint64_t ps) {
 bool MachineServer::moving() const {
   std::size_t searching = 0;
   for (const auto& host : hosts_) searching += host->searching();
-  return calls_.under_way() != searching || world_.moving() || sc_core::sc_pending_activity_at_current_time();
+  const bool come = std::any_of(sockets_.begin(), sockets_.end(), [](const auto& socket) { return socket->waits(); });
+  return come || calls_.under_way() != searching || world_.moving() || sc_core::sc_pending_activity_at_current_time();
 }
 
 bool MachineServer::take_all() {
   bool any = false;
-  for (const auto& host : hosts_) any = host->take_all() || any;
+  // What processes and guests have rung before somebody outside sent a frame is seen when the frame has been.
   for (const auto& socket : sockets_) any = socket->take() || any;
+  for (const auto& host : hosts_) any = host->take_all() || any;
   for (const auto& guest : guests_) guest->take();
   return any;
 }

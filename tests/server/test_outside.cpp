@@ -20,6 +20,7 @@
 
 #include "driver/kernel_calls/kernel_port.hpp"
 #include "driver/remote/descriptor.hpp"
+#include "testbench/roce_frame.hpp"
 #include "tests/server/remote_peer.hpp"
 #include "tests/server/server_process.hpp"
 #include "tests/server/tool.hpp"
@@ -262,6 +263,37 @@ TEST_CASE("the station of an address outside is asked for, and an address that n
   CHECK(took >= 2900ms);
   CHECK(took < 20s);
   for (int i = 0; i < 3; ++i) CHECK(receive(peer).size() == 60);
+}
+
+TEST_CASE("what a process has rung is there before what somebody outside has sent since") {
+  // A program posts a Receive, then tells its peer, which sends: however late the machine looks, it finds them so.
+  Outside outside(kDatagram);
+  const auto peer = datagram_socket(outside.path("peer"));
+  RemotePeer program(outside.server->socket(0), 0);
+  program.connect({.host = 8, .qpn = 0x99, .key = 0, .memory = 0});
+  roce::RoceFields sent;
+  sent.dest_mac = 0x0200'0000'0001;
+  sent.source_mac = 0x0200'0000'0009;
+  sent.dest_ip = resolve(1).gid;
+  sent.source_ip = resolve(9).gid;
+  sent.opcode = 0x04;  // SEND Only
+  sent.ack_req = true;
+  sent.dest_qpn = program.qp().qpn();
+  sent.payload = Bytes(8, 0x5A);
+  for (std::uint32_t i = 0; i < 40; ++i) {
+    REQUIRE(kill(outside.server->process(), SIGSTOP) == 0);
+    program.post_receive(i, 0, 64);
+    sent.psn = 0x1000 + i;
+    send_to(peer, outside.path("port"), roce::roce_frame(sent));
+    REQUIRE(kill(outside.server->process(), SIGCONT) == 0);
+    const Bytes answer = receive(peer);
+    const std::size_t aeth = roce::kEthernetBytes + 20 + roce::kUdpBytes + roce::kBthBytes;
+    REQUIRE(answer.size() > aeth + 4);
+    INFO("message " << i);
+    REQUIRE((answer[aeth] >> 5) == 0);  // an ACK; 1 would be a NAK for want of a Receive
+    REQUIRE(program.poll().id == i);
+  }
+  CHECK(outside.server->end(SIGTERM) == 0);
 }
 
 TEST_CASE("a call that waits for an answer from outside keeps no other one waiting") {

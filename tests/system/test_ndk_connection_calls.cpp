@@ -115,6 +115,8 @@ TEST_CASE("NDK: a listener may be at every address of its host") {
     Asked asked(p.a);
     REQUIRE(p.connect(asked, "") == STATUS_PENDING);
     static_cast<void>(p.request_at_b());
+    p.a.host.close(std::exchange(p.from, nullptr));
+    CHECK(asked.status == STATUS_CANCELLED);
   });
 }
 

@@ -401,7 +401,8 @@ class ToolTest(unittest.TestCase):
             rnic("copy", self.file(5_000), *mode, "--qps", 1, "--message", 130, "--link-delay-ns", 0, "--pcap", capture)
             captures.append(capture.read_bytes())
         self.assertEqual(captures[0], captures[1])
-        passed = [rnic("verify", "--jobs", 1, *mode, VECTORS / "rnr", VECTORS / "event").stdout.split("\ncycles per second")[0] for mode in modes]
+        some = sorted([*(VECTORS / "rnr").glob("*.json"), *(VECTORS / "event").glob("*.json")])[::3]  # slow without gating, and with checks
+        passed = [rnic("verify", "--jobs", 1, *mode, *some).stdout.split("\ncycles per second")[0] for mode in modes]
         self.assertIn("pass ", passed[0])
         self.assertEqual(passed[0], passed[1])
         for figure in ("write_half_rtt_ns", "recovery_round_trips_middle"):

@@ -15,6 +15,8 @@ namespace {
 constexpr std::size_t kHeaderBytes = 14, kMacBytes = 6;
 /// As much as a port of the switch.
 constexpr std::size_t kMostWaitingBytes = std::size_t{1} << 20;
+/// Of frames that wait for their moment to begin.
+constexpr std::size_t kMostArrivedBytes = std::size_t{64} << 10;
 /// How far ahead of the cable frames may be; more of them wait in the socket.
 constexpr model::Picoseconds kMostAhead = 100'000'000;
 /// Until there is another look whether the socket has room, and whether a peer is there.
@@ -71,11 +73,27 @@ void OutsidePort::close() {
   socket_.reset();
   waiting_.clear();
   waiting_bytes_ = 0;
+  arrived_.clear();
+  arrived_bytes_ = 0;
 }
 
-bool OutsidePort::room() const { return end_.wire.direction(end_.port).free_at() <= model::now_ps() + kMostAhead; }
+bool OutsidePort::room() const {
+  return arrived_bytes_ < kMostArrivedBytes && end_.wire.direction(end_.port).free_at() <= model::now_ps() + kMostAhead;
+}
 
 bool OutsidePort::take() {
+  bool any = receive_all();
+  for (; !arrived_.empty() && arrived_.front().begins <= model::now_ps(); arrived_.pop_front()) {
+    const auto& frame = arrived_.front().frame;
+    arrived_bytes_ -= frame.size();
+    coming_(frame);
+    inject(frame);
+    any = true;
+  }
+  return any;
+}
+
+bool OutsidePort::receive_all() {
   if (socket_ == nullptr || !readable_ || !room()) return false;
   bool any = false;
   std::vector<std::uint8_t> frame;
@@ -85,8 +103,9 @@ bool OutsidePort::take() {
       break;
     }
     if (admit(frame)) {
-      coming_(frame);
-      inject(frame);
+      arrived_bytes_ += frame.size();
+      arrived_.push_back({model::now_ps() + kBehind, std::move(frame)});
+      frame = {};
     }
     any = true;
   }

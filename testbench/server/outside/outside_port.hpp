@@ -58,8 +58,13 @@ class OutsidePort : public model::WireListener {
   /// A frame as from outside: it begins on the cable.
   void inject(std::span<const std::uint8_t> frame) { end_.wire.inject(end_.port, frame); }
 
-  /// What has come by now begins on the cable, as much of it as there is room for. Returns whether there was anything.
+  /// What has come by now begins on the cable, as much of it as there is room for, kBehind from now: a doorbell that a
+  /// process rang before somebody outside sent may not have been seen yet, and comes to the NIC before the frame so.
+  /// Calls of it before doorbells are looked for. Returns whether there was anything.
   bool take();
+  static constexpr model::Picoseconds kBehind = 1'000'000;
+  /// Frames wait for their moment to begin.
+  [[nodiscard]] bool waits() const { return !arrived_.empty(); }
 
   void frame_came() override;
   void link_changed() override {}
@@ -69,6 +74,7 @@ class OutsidePort : public model::WireListener {
 
  private:
   [[nodiscard]] bool room() const;
+  bool receive_all();
   bool admit(const std::vector<std::uint8_t>& frame);
   void leave(std::vector<std::uint8_t> frame);
   void send_waiting();
@@ -85,6 +91,12 @@ class OutsidePort : public model::WireListener {
   Poller::Watch clock_watch_{};
   bool looking_ = false;  ///< For a peer
   bool readable_ = true;
+  struct Arrived {
+    model::Picoseconds begins;
+    std::vector<std::uint8_t> frame;
+  };
+  std::deque<Arrived> arrived_;
+  std::size_t arrived_bytes_ = 0;
   std::vector<std::uint8_t> leaving_;              ///< The frame that comes to this end
   std::deque<std::vector<std::uint8_t>> waiting_;  ///< For room in the socket
   std::size_t waiting_bytes_ = 0;
