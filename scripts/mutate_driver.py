@@ -63,7 +63,8 @@ def compile_one(source, test, to, log, before=()):
 
 def includes(built, header):
     """Whether the source of an object includes a header, at any depth."""
-    return f"{ROOT}/{header}" in built.with_suffix(".d").read_text().replace("\\\n", " ").split()
+    named = built.with_suffix(".d").read_text().replace("\\\n", " ").split()
+    return header in named or f"{ROOT}/{header}" in named  # ccache may have made them relative
 
 
 def libraries_of(test, log):

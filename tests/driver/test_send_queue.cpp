@@ -184,6 +184,43 @@ TEST_CASE_METHOD(SendFixture, "deferred requests wait for one doorbell") {
   }
 }
 
+TEST_CASE_METHOD(SendFixture, "an atomic has one segment of 8 bytes, which is no inline data") {
+  open({8, 8, 4, 4, 64});
+  std::uint64_t value = 0;
+  const std::uint64_t at = reinterpret_cast<std::uintptr_t>(&value);
+  const std::array<umd::Segment, 2> halves{{{at, 4, 1}, {at + 4, 4, 1}}};
+  const umd::Segment whole{at, 8, 1}, short_one{at, 4, 1};
+  for (const auto opcode : {hw::WqeOpcode::kFetchAdd, hw::WqeOpcode::kCompareSwap}) {
+    CHECK(qp->post_send({.opcode = opcode, .segments = halves}).error() == Error::kInvalidParameter);
+    CHECK(qp->post_send({.opcode = opcode, .segments = std::span(&short_one, 1)}).error() == Error::kInvalidParameter);
+    CHECK(qp->post_send({.opcode = opcode, .segments = std::span(&whole, 1), .inline_data = true}).error() ==
+          Error::kInvalidParameter);
+    CHECK(qp->post_send({.opcode = opcode, .segments = std::span(&whole, 1)}).ok());
+  }
+}
+
+TEST_CASE_METHOD(SendFixture, "what a WQE does not use of its last line is zero, whatever was there before") {
+  open({4, 4, 4, 4, 64});
+  const std::vector<std::uint8_t> data(64, 0xEE);
+  const umd::Segment segment{reinterpret_cast<std::uintptr_t>(data.data()), 40, 0};
+  const auto post_inline = [&](std::uint32_t bytes) {
+    umd::Segment part = segment;
+    part.length = bytes;
+    REQUIRE(qp->post_send({.opcode = hw::WqeOpcode::kSend, .segments = std::span(&part, 1), .inline_data = true}).ok());
+    device.finish_send(qp->qpn());
+    std::array<umd::Completion, 1> completion;
+    REQUIRE(cq->poll(completion) == 1);
+  };
+  std::uint16_t index = 0;
+  // Every slot has been full once.
+  for (; index < 64; ++index) post_inline(40);
+  post_inline(1);
+  const auto wqe = device.send_wqe(qp->qpn(), index);
+  REQUIRE(wqe.size() >= 64);
+  CHECK(wqe[16] == 0xEE);
+  for (std::size_t i = 17; i < 64; ++i) CHECK(wqe[i] == 0);
+}
+
 TEST_CASE_METHOD(SendFixture, "limits are those granted, and a refusal changes nothing") {
   open({3, 8, 2, 4, 20});
   CHECK(qp->granted().send_segments == 4);

@@ -41,6 +41,8 @@ TEST_CASE("NDK: what the adapter says of itself") {
     CHECK(info.RdmaTechnology == NdkRoCEv2);
     CHECK(info.AdapterFlags == 0x10117);
     CHECK(a->Header.ObjectType == NdkObjectTypeAdapter);
+    CHECK(a->Header.Version.Major == 1);
+    CHECK(a->Header.Version.Minor == 2);
     NDK_EXTENSION_INTERFACE extension{};
     CHECK(a->Dispatch->NdkQueryExtensionInterface(&a->Header, nullptr, {1, 0}, &extension) == STATUS_NOT_SUPPORTED);
     CHECK(a->Dispatch->NdkCreateSharedEndpoint(a, nullptr, 0, nullptr, nullptr, nullptr) == STATUS_NOT_SUPPORTED);
