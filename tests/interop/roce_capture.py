@@ -91,10 +91,10 @@ class Message:
 
 def broken_messages(packets, source):
     """What `source` has sent as RC requests that no responder may take: a packet right behind another one of a SEND or WRITE that does not go on with
-    it. What is repeated, or comes behind a gap, is not looked at, so this misses some, and accuses nobody wrongly."""
+    it. What is repeated, comes behind a gap, or was damaged, is not looked at, so this misses some, and accuses nobody wrongly."""
     wrong, following, messages = [], {}, {}  # by QPN: the PSN behind the newest packet, the message that has begun
     for packet in packets:
-        if packet.source != source or packet.payload is None:
+        if packet.source != source or packet.payload is None or not packet.icrc_right:
             continue
         qpn = packet.qpn
         ahead = (packet.psn - following.get(qpn, packet.psn)) & 0xFFFFFF

@@ -34,6 +34,10 @@ class BrokenMessages(unittest.TestCase):
         self.check([*good[:3], *good[1:], *good[2:4], packet("SendOnly", 16, 5)])
         self.check([*good[:3], good[4], *good[3:]])
 
+    def test_what_is_damaged_is_not_looked_at(self):
+        good = write(10)
+        self.check([*good[:2], packet("SendOnly", 12, 5)._replace(icrc_right=False), *good[2:]])
+
     def test_reads_take_numbers_that_nobody_sees(self):
         self.check([*write(0), packet("ReadRequest", 4), *write(12)])
 

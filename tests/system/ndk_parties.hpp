@@ -172,6 +172,45 @@ struct Parties {
   int left_a = 0, left_b = 0;
 };
 
+/// A registered region over the first page of the memory of each end, and segments of it.
+struct Regions {
+  explicit Regions(Parties& parties) : p(parties) {
+    for (auto [end, mr] : {std::pair(&p.a, &mr_a), std::pair(&p.b, &mr_b)}) {
+      *mr = end->make_mr(false);
+      REQUIRE(end->register_mr(*mr, end->memory, 4096, NDK_MR_FLAG_ALLOW_LOCAL_WRITE) == STATUS_SUCCESS);
+    }
+    of_a = NdkEnd::sge(address_of(p.a.memory), 64, mr_a->Dispatch->NdkGetLocalTokenFromMr(mr_a));
+    of_b = NdkEnd::sge(address_of(p.b.memory), 64, mr_b->Dispatch->NdkGetLocalTokenFromMr(mr_b));
+  }
+  Regions(const Regions&) = delete;
+  Regions& operator=(const Regions&) = delete;
+  ~Regions() {
+    p.a.host.close(mr_a);
+    p.b.host.close(mr_b);
+  }
+  /// A Receive of each.
+  void receive() {
+    REQUIRE(p.a.qp->Dispatch->NdkReceive(p.a.qp, nullptr, &of_a, 1) == STATUS_SUCCESS);
+    REQUIRE(p.b.qp->Dispatch->NdkReceive(p.b.qp, nullptr, &of_b, 1) == STATUS_SUCCESS);
+  }
+  /// A message each way.
+  void exchange() {
+    receive();
+    for (auto [sender, receiver, out] : {std::tuple(&p.a, &p.b, &of_a), std::tuple(&p.b, &p.a, &of_b)}) {
+      REQUIRE(sender->qp->Dispatch->NdkSend(sender->qp, nullptr, out, 1, 0) == STATUS_SUCCESS);
+      CHECK(sender->status() == STATUS_SUCCESS);
+      const auto got = receiver->result();
+      CHECK(got.Status == STATUS_SUCCESS);
+      CHECK(got.BytesTransferred == 64);
+    }
+  }
+
+  Parties& p;
+  NDK_MR* mr_a = nullptr;
+  NDK_MR* mr_b = nullptr;
+  NDK_SGE of_a{}, of_b{};
+};
+
 struct PartyOptions {
   bool ipv6 = false;
   bool answering = true;  ///< Host b has a connection manager

@@ -217,6 +217,30 @@ struct MorePairs {
   NDK_QP *a = nullptr, *b = nullptr;
 };
 
+/// A queue pair of `a` that sends to one of `b` with a shared receive queue, whose context is that; notifications go to
+/// `b`.
+struct SharedPair {
+  SharedPair(NdkPair& p, ULONG threshold) : pair(p) {
+    srq = p.b.host.make<NDK_SRQ>([&](auto cb, auto ctx, auto out) {
+      return p.b.pd->Dispatch->NdkCreateSrq(p.b.pd, 8, 1, threshold, NdkEnd::notified, &p.b, nullptr, cb, ctx, out);
+    });
+    from = p.a.make_qp();
+    to = p.b.host.make<NDK_QP>([&](auto cb, auto ctx, auto out) {
+      return p.b.pd->Dispatch->NdkCreateQpWithSrq(p.b.pd, p.b.cq, p.b.cq, srq, srq, 4, 1, 0, cb, ctx, out);
+    });
+    testbench::connect_pair(p.a.host.endpoint(), *ndk::QueuePair::of(from).core(), p.b.host.endpoint(),
+                            *ndk::QueuePair::of(to).core(), {});
+  }
+  ~SharedPair() {
+    pair.b.host.close(to);
+    pair.a.host.close(from);
+    pair.b.host.close(srq);
+  }
+  NdkPair& pair;
+  NDK_SRQ* srq = nullptr;
+  NDK_QP *from = nullptr, *to = nullptr;
+};
+
 /// Runs `body` as with_endpoints does; what the machine does for the drivers is not taken for theirs.
 inline void with_ndk_endpoints(World& world, const std::function<void(Endpoint&, Endpoint&)>& body,
                                std::uint64_t limit_ns = 1'000'000'000) {

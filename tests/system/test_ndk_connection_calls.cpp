@@ -14,36 +14,6 @@ namespace {
 /// For calls that must not pend.
 void never(PVOID, NTSTATUS) { FAIL("called back"); }
 
-/// A registered region of each side.
-struct Memory {
-  explicit Memory(Parties& parties) : p(parties) {
-    for (auto [end, mr] : {std::pair(&p.a, &a), std::pair(&p.b, &b)}) {
-      *mr = end->make_mr(false);
-      REQUIRE(end->register_mr(*mr, end->memory, 4096, NDK_MR_FLAG_ALLOW_LOCAL_WRITE) == STATUS_SUCCESS);
-    }
-  }
-  ~Memory() {
-    p.a.host.close(a);
-    p.b.host.close(b);
-  }
-  NDK_SGE of(NdkEnd& end, ULONG length) {
-    NDK_MR* const mr = &end == &p.a ? a : b;
-    return NdkEnd::sge(address_of(end.memory), length, mr->Dispatch->NdkGetLocalTokenFromMr(mr));
-  }
-  void receive(NdkEnd& end) {
-    const NDK_SGE to = of(end, 64);
-    REQUIRE(end.qp->Dispatch->NdkReceive(end.qp, nullptr, &to, 1) == STATUS_SUCCESS);
-  }
-  NTSTATUS send(NdkEnd& end, UINT32 wrong = 0) {
-    NDK_SGE from = of(end, 32);
-    from.MemoryRegionToken ^= wrong;
-    return end.qp->Dispatch->NdkSend(end.qp, nullptr, &from, 1, 0);
-  }
-
-  Parties& p;
-  NDK_MR *a = nullptr, *b = nullptr;
-};
-
 /// b has heard of the end, by its event and by its Receive.
 void ended_at_b(Parties& p) {
   CHECK(p.b.host.wait_until([&] { return p.left_b == 1; }, 1'000'000'000));
@@ -122,9 +92,9 @@ TEST_CASE("NDK: a listener may be at every address of its host") {
 
 TEST_CASE("NDK: a Send that finds no Receive for long ends in a time-out (decisions 13)") {
   with_parties("ndk_no_receive", [](Parties& p) {
-    Memory memory(p);
+    const Regions regions(p);
     static_cast<void>(p.connected());
-    REQUIRE(memory.send(p.a) == STATUS_SUCCESS);
+    REQUIRE(send(p.a.qp, regions.of_a, 0) == STATUS_SUCCESS);
     CHECK(p.a.status() == STATUS_IO_TIMEOUT);
   });
 }
@@ -159,34 +129,36 @@ TEST_CASE("NDK: a queue pair has one connection") {
 
 TEST_CASE("NDK: a connection ends with its queue pair's flush, with a request that fails, and with its connector") {
   with_parties("ndk_ends", [](Parties& p) {
-    Memory memory(p);
+    const Regions regions(p);
     static_cast<void>(p.connected());
-    memory.receive(p.b);
+    REQUIRE(receive(p.b.qp, regions.of_b) == STATUS_SUCCESS);
     SECTION("flush") {
       p.a.qp->Dispatch->NdkFlush(p.a.qp);
       ended_at_b(p);
       CHECK(p.left_a == 1);
     }
     SECTION("a request that fails by itself") {
-      REQUIRE(memory.send(p.a, 0x5500) == STATUS_SUCCESS);
+      NDK_SGE wrong = regions.of_a;
+      wrong.MemoryRegionToken ^= 0x5500;
+      REQUIRE(send(p.a.qp, wrong, 0) == STATUS_SUCCESS);
       CHECK(p.a.status() == STATUS_ACCESS_VIOLATION);
       ended_at_b(p);
       CHECK(p.left_a == 1);
     }
     SECTION("close") {
-      memory.receive(p.a);
+      REQUIRE(receive(p.a.qp, regions.of_a) == STATUS_SUCCESS);
       p.a.host.close(std::exchange(p.from, nullptr));
       CHECK(p.a.status() == STATUS_CANCELLED);
       ended_at_b(p);
       CHECK(p.left_a == 0);
-      CHECK(memory.send(p.a) == STATUS_CONNECTION_INVALID);
+      CHECK(send(p.a.qp, regions.of_a, 0) == STATUS_CONNECTION_INVALID);
     }
   });
 }
 
 TEST_CASE("NDK: a Send waits for a Receive of the peer's shared queue for as long as it takes (decisions 13)") {
   with_parties("ndk_late_receive", [](Parties& p) {
-    Memory memory(p);
+    const Regions regions(p);
     NDK_SRQ* srq = nullptr;
     REQUIRE(p.b.host.create(srq, [&](auto cb, auto ctx, auto out) {
       return p.b.pd->Dispatch->NdkCreateSrq(p.b.pd, 8, 1, 0, nullptr, nullptr, nullptr, cb, ctx, out);
@@ -195,10 +167,9 @@ TEST_CASE("NDK: a Send waits for a Receive of the peer's shared queue for as lon
       return p.b.pd->Dispatch->NdkCreateQpWithSrq(p.b.pd, p.b.cq, p.b.cq, srq, nullptr, 4, 1, 0, cb, ctx, out);
     }));
     NDK_CONNECTOR* const to = p.connected();
-    REQUIRE(memory.send(p.a) == STATUS_SUCCESS);
+    REQUIRE(send(p.a.qp, regions.of_a, 0) == STATUS_SUCCESS);
     p.a.host.endpoint().device().elapse(20'000'000);
-    const NDK_SGE room = memory.of(p.b, 64);
-    REQUIRE(srq->Dispatch->NdkSrqReceive(srq, nullptr, &room, 1) == STATUS_SUCCESS);
+    REQUIRE(srq->Dispatch->NdkSrqReceive(srq, nullptr, &regions.of_b, 1) == STATUS_SUCCESS);
     CHECK(p.a.status() == STATUS_SUCCESS);
     CHECK(p.b.status() == STATUS_SUCCESS);
     CHECK(p.disconnect(p.b, to) == STATUS_SUCCESS);

@@ -261,15 +261,9 @@ TEST_CASE(
 
 TEST_CASE("NDK: Receives that are posted while a shared receive queue grows wait for nobody, and none is lost") {
   with_pair("ndk_dispatch_modify", [](NdkPair& p) {
-    NDK_SRQ* const srq = p.b.host.make<NDK_SRQ>([&](auto cb, auto ctx, auto out) {
-      return p.b.pd->Dispatch->NdkCreateSrq(p.b.pd, 8, 1, 0, NdkEnd::notified, &p.b, nullptr, cb, ctx, out);
-    });
-    NDK_QP* const from = p.a.make_qp();
-    NDK_QP* const to = p.b.host.make<NDK_QP>([&](auto cb, auto ctx, auto out) {
-      return p.b.pd->Dispatch->NdkCreateQpWithSrq(p.b.pd, p.b.cq, p.b.cq, srq, nullptr, 4, 1, 0, cb, ctx, out);
-    });
-    testbench::connect_pair(p.a.host.endpoint(), *ndk::QueuePair::of(from).core(), p.b.host.endpoint(),
-                            *ndk::QueuePair::of(to).core(), {});
+    const SharedPair shared(p, 0);
+    NDK_SRQ* const srq = shared.srq;
+    NDK_QP* const from = shared.from;
     std::size_t posted = 0, taken = 0;
     const auto post = [&] {
       const NDK_SGE room = p.local(p.b, 64, 64 * (posted % 512));
@@ -300,8 +294,5 @@ TEST_CASE("NDK: Receives that are posted while a shared receive queue grows wait
       CHECK(modified.wait() == STATUS_SUCCESS);
       while (taken < posted) message();
     }
-    p.b.host.close(to);
-    p.a.host.close(from);
-    p.b.host.close(srq);
   });
 }

@@ -187,13 +187,9 @@ TEST_CASE("NDK: a shared receive queue tells once when it holds less than its th
     CHECK(create(srq, 8, 1, 9) == STATUS_INVALID_PARAMETER);
     CHECK(create(srq, 8, 17, 0) == STATUS_INVALID_PARAMETER);
     CHECK(srq == nullptr);
-    REQUIRE(create(srq, 8, 1, 0) == STATUS_SUCCESS);
-    NDK_QP* const from = p.a.make_qp();
-    NDK_QP* const to = p.b.host.make<NDK_QP>([&](auto cb, auto ctx, auto out) {
-      return p.b.pd->Dispatch->NdkCreateQpWithSrq(p.b.pd, p.b.cq, p.b.cq, srq, srq, 4, 1, 0, cb, ctx, out);
-    });
-    testbench::connect_pair(p.a.host.endpoint(), *ndk::QueuePair::of(from).core(), p.b.host.endpoint(),
-                            *ndk::QueuePair::of(to).core(), {});
+    const SharedPair shared(p, 0);
+    srq = shared.srq;
+    NDK_QP* const from = shared.from;
     const auto modify = [&](ULONG depth, ULONG threshold) {
       return p.b.host.finish(
           [&](auto cb, auto ctx) { return srq->Dispatch->NdkModifySrq(srq, depth, threshold, cb, ctx); });
@@ -226,9 +222,6 @@ TEST_CASE("NDK: a shared receive queue tells once when it holds less than its th
     CHECK(srq->Dispatch->NdkSrqReceive(srq, &p, &room, 1) == STATUS_NO_MORE_ENTRIES);
     CHECK(modify(1 << 24, 0) == STATUS_INVALID_PARAMETER);
     one_message();
-    p.b.host.close(to);
-    p.a.host.close(from);
-    p.b.host.close(srq);
   });
 }
 

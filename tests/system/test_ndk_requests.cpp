@@ -170,15 +170,9 @@ TEST_CASE("NDK: a request of too many segments, or of too many bytes, is refused
 
 TEST_CASE("NDK: the threshold that a shared receive queue is made with holds when it has once been reached") {
   with_pair("ndk_srq_threshold", [](NdkPair& p) {
-    NDK_SRQ* const srq = p.b.host.make<NDK_SRQ>([&](auto cb, auto ctx, auto out) {
-      return p.b.pd->Dispatch->NdkCreateSrq(p.b.pd, 8, 1, 2, NdkEnd::notified, &p.b, nullptr, cb, ctx, out);
-    });
-    NDK_QP* const from = p.a.make_qp();
-    NDK_QP* const to = p.b.host.make<NDK_QP>([&](auto cb, auto ctx, auto out) {
-      return p.b.pd->Dispatch->NdkCreateQpWithSrq(p.b.pd, p.b.cq, p.b.cq, srq, srq, 4, 1, 0, cb, ctx, out);
-    });
-    testbench::connect_pair(p.a.host.endpoint(), *ndk::QueuePair::of(from).core(), p.b.host.endpoint(),
-                            *ndk::QueuePair::of(to).core(), {});
+    const SharedPair shared(p, 2);
+    NDK_SRQ* const srq = shared.srq;
+    NDK_QP* const from = shared.from;
     const NDK_SGE room = p.local(p.b, 64);
     const auto notified = [&] {
       p.b.host.endpoint().device().elapse(100'000);
@@ -211,9 +205,6 @@ TEST_CASE("NDK: the threshold that a shared receive queue is made with holds whe
     CHECK(notified() == 1);
     take();
     CHECK(notified() == 2);
-    p.b.host.close(to);
-    p.a.host.close(from);
-    p.b.host.close(srq);
   });
 }
 
