@@ -60,7 +60,7 @@ class OutsidePort : public model::WireListener {
 
   /// What has come by now begins on the cable, as much of it as there is room for, kBehind from now: a doorbell that a
   /// process rang before somebody outside sent may not have been seen yet, and comes to the NIC before the frame so.
-  /// Calls of it before doorbells are looked for. Returns whether there was anything.
+  /// To be called before doorbells are looked for. Returns whether there was anything.
   bool take();
   static constexpr model::Picoseconds kBehind = 1'000'000;
   /// Frames wait for their moment to begin.
