@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks that each C++ source includes what it uses. The build makes units of several sources, in which one sees what another has included; here each is
-compiled alone, as far as its syntax and types. A warning is an error here.
+"""Checks that each C++ source, and each header of the driver, includes what it uses. The build makes units of several sources, in which one sees what another
+has included, and precompiles headers of tests; here each is compiled by itself, without them, as far as its syntax and types. A warning is an error here.
 
 usage: check_alone.py [--jobs N] [FOLDER...]
 
@@ -21,26 +21,35 @@ COMMANDS = ROOT / "build/release/compile_commands.json"
 
 
 def sources(folders):
-    """Sources that are compiled as part of a unit: path, and the command of the unit."""
+    """What the build compiles with more than its own includes: path, and the command. Headers of the driver come with that of its error table."""
     found = {}
+    headers = [path for pattern in ("*.hpp", "*/*.hpp", "*/*.h") for path in (ROOT / "driver").glob(pattern)
+               if path.parent.name not in ("linux", "rdma-core")]  # C, of other builds
     for entry in json.loads(COMMANDS.read_text()):
         unit = pathlib.Path(entry["directory"], entry["file"])
-        if "Unity" not in unit.parts:
-            continue
-        for name in re.findall(r'#include "([^"]+)"', unit.read_text()):
-            path = pathlib.Path(name)
-            if any(path.is_relative_to(folder) for folder in folders):
-                found[path] = (entry, unit)
+        words = shlex.split(entry["command"])
+        if "Unity" in unit.parts:
+            paths = [pathlib.Path(name) for name in re.findall(r'#include "([^"]+)"', unit.read_text())]
+        else:
+            paths = [unit] if "-Winvalid-pch" in words and unit.is_relative_to(ROOT / "tests") else []
+        if ROOT / "driver/result.cpp" in paths:
+            paths += headers
+        found.update({path: (entry["directory"], alone(words, entry["file"])) for path in paths
+                      if any(path.is_relative_to(folder) for folder in folders)})
     return found
 
 
-def compile_alone(path, entry, unit):
+def alone(words, file):
+    """The command, without its source, its output and its precompiled header."""
+    for option in ("-o", "-include"):
+        while option in words:
+            del words[words.index(option):words.index(option) + 2]
+    return [word for word in words if word not in (file, "-c", "-Winvalid-pch")] + ["-fsyntax-only", "-x", "c++", "-"]
+
+
+def compile_alone(path, folder, words):
     """What the compiler says; "" when it is content."""
-    words = shlex.split(entry["command"])
-    output = words.index("-o")
-    del words[output:output + 2]
-    words = [str(path) if word == entry["file"] or word == str(unit) else "-fsyntax-only" if word == "-c" else word for word in words]
-    done = subprocess.run(words, cwd=entry["directory"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    done = subprocess.run(words, cwd=folder, input=f'#include "{path}"\n', stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     return done.stderr or (f"exit code {done.returncode}" if done.returncode else "")
 
 
@@ -63,7 +72,7 @@ def main():
                 failed += 1
                 errors = [line for line in said.splitlines() if "error:" in line]
                 print("\n".join(errors[:3] or [f"{path}: {said[:500]}"]))
-    print(f"{len(found)} sources, {failed} of them do not compile alone")
+    print(f"{len(found)} files, {failed} of them do not compile alone")
     return 1 if failed else 0
 
 

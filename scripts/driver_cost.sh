@@ -3,7 +3,7 @@
 # What is counted, and how the device's own work is kept out: scripts/driver_cost.py.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
-"$root/scripts/setup.sh"
+"$root/scripts/setup.sh" --tests
 # A folder of its own without any Verilated model.
 build=$root/build/driver_cost
 [ -f "$build/build.ninja" ] || cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DRNIC_MODELS='^none$' >/dev/null

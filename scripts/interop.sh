@@ -4,7 +4,7 @@
 # usage: scripts/interop.sh [--keep FOLDER]    FOLDER: for the captures and logs
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
-"$root/scripts/setup.sh" --clients --interop
+"$root/scripts/setup.sh" --tests --clients --interop
 cd "$root"
 cmake --preset release
 cmake --build --preset release --target rnic

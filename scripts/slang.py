@@ -27,7 +27,7 @@ def own_python():
         subprocess.run([str(python), "-m", "pip", "install", "-q", f"pyslang=={VERSION}"], check=True, capture_output=True, text=True)
     except subprocess.CalledProcessError as error:
         print(f"slang.py: cannot install pyslang {VERSION} into {PLACE}: {error.stderr or error.output}", file=sys.stderr)
-        print("slang.py: it needs python3-venv (scripts/setup.sh) and a Python package index", file=sys.stderr)
+        print("slang.py: it needs python3-venv (scripts/setup.sh --tests) and a Python package index", file=sys.stderr)
         sys.exit(2)
     return python
 

@@ -5,13 +5,18 @@
 # and without it they are skipped.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
+step() { echo "== $*"; }
+step "1/4 packages"
 case " $* " in
-  *" -L report "*) "$root/scripts/setup.sh" --browser ;;
-  *" -L clients "*) "$root/scripts/setup.sh" --clients ;;
-  *" -L interop "*) "$root/scripts/setup.sh" --clients --interop ;;
-  *) "$root/scripts/setup.sh" ;;
+  *" -L report "*) "$root/scripts/setup.sh" --tests --browser ;;
+  *" -L clients "*) "$root/scripts/setup.sh" --tests --clients ;;
+  *" -L interop "*) "$root/scripts/setup.sh" --tests --clients --interop ;;
+  *) "$root/scripts/setup.sh" --tests ;;
 esac
 cd "$root"
+step "2/4 configure: Verilator translates the RTL to C++, some 70 blocks"
 cmake --preset release -DBUILD_TESTING=ON
+step "3/4 compile"
 cmake --build --preset release
+step "4/4 test"
 ctest --preset release -j "$(nproc)" --no-tests=error "$@"

@@ -442,7 +442,7 @@ def main():
         bring_up_to_date({SCHEMA: text_of(current)}, arguments.check, pathlib.Path(__file__).name, "its tables")
     if arguments.files or arguments.check:
         if importlib.util.find_spec("jsonschema") is None:
-            sys.exit("vector_schema.py: python3-jsonschema is missing; scripts/setup.sh brings it")
+            sys.exit("vector_schema.py: python3-jsonschema is missing; scripts/setup.sh --tests brings it")
         if found := complaints(arguments.files or vector_files(), validator(current)):
             sys.exit("\n".join(found))
 

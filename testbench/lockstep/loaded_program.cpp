@@ -11,14 +11,15 @@
 #include <set>
 #include <sstream>
 
+#include "testbench/tool/tool_files.hpp"
+
 namespace rnic::testbench {
 namespace {
 
 namespace fs = std::filesystem;
 
 std::vector<fs::path> folders() {
-  std::error_code none;
-  std::vector<fs::path> all{fs::read_symlink("/proc/self/exe", none).parent_path()};
+  std::vector<fs::path> all{tool_prefix() / "bin"};
   const char* const path = std::getenv("PATH");
   std::istringstream words(path != nullptr ? path : "");
   for (std::string folder; std::getline(words, folder, ':');) all.emplace_back(folder);

@@ -12,6 +12,7 @@
 
 #include "testbench/tool/child_process.hpp"
 #include "testbench/tool/machine_process.hpp"
+#include "testbench/tool/tool_files.hpp"
 
 namespace rnic::testbench {
 namespace {
@@ -23,7 +24,7 @@ class Program {
     Pipe output;
     output_ = std::move(output.read_end);
     ChildOptions options;
-    options.command = {(std::filesystem::read_symlink("/proc/self/exe").parent_path() / "verbs_writes").string()};
+    options.command = {(tool_prefix() / "bin/verbs_writes").string()};
     options.command.insert(options.command.end(), arguments.begin(), arguments.end());
     options.environment = machine.environment(host);
     options.output = output.write_end.get();

@@ -1,12 +1,8 @@
-#include "testbench/tool/exec_command.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <csignal>
 #include <memory>
-#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -96,15 +92,6 @@ int run_exec_command(ExecArguments& arguments) {
 }
 
 }  // namespace
-
-std::vector<std::string> take_programs(int& argc, const char* const argv[]) {
-  constexpr std::array<std::string_view, 3> kCommands = {"exec", "lockstep", "linux"};
-  if (argc < 2 || std::find(kCommands.begin(), kCommands.end(), argv[1]) == kCommands.end()) return {};
-  const auto* const end = argv + argc;
-  const auto* const dashes = std::find(argv, end, std::string_view("--"));
-  argc = static_cast<int>(dashes - argv);
-  return dashes == end ? std::vector<std::string>() : std::vector<std::string>(dashes + 1, end);
-}
 
 void add_exec_command(CLI::App& tool, std::vector<std::string> programs, std::function<int()>& action) {
   auto arguments = std::make_shared<ExecArguments>();

@@ -15,6 +15,7 @@
 
 #include "testbench/tool/machine_question.hpp"
 #include "testbench/tool/report.hpp"
+#include "testbench/tool/tool_files.hpp"
 
 namespace rnic::testbench {
 namespace {
@@ -50,9 +51,8 @@ MachineProcess MachineProcess::start(const std::vector<std::string>& arguments) 
   Pipe ready;
   const remote::Descriptor silence(open("/dev/null", O_WRONLY | O_CLOEXEC));
   ChildOptions options;
-  options.command = {"/proc/self/exe", "serve",      "--dir",
-                     machine.folder_,  "--ready-fd", std::to_string(ready.write_end.get()),
-                     "--quiet"};
+  options.command = {(tool_prefix() / "bin/rnic").string(), "serve",  "--dir", machine.folder_, "--ready-fd",
+                     std::to_string(ready.write_end.get()), "--quiet"};
   options.command.insert(options.command.end(), arguments.begin(), arguments.end());
   options.output = silence.get();
   options.keeps = ready.write_end.get();
@@ -78,7 +78,7 @@ std::string MachineProcess::socket(unsigned host) const {
 }
 
 std::vector<std::pair<std::string, std::string>> MachineProcess::environment(unsigned host) const {
-  const auto library = std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path() / "lib";
+  const auto library = tool_prefix() / "lib";
   if (!std::filesystem::exists(library / "libibverbs.so.1"))
     fmt::print(stderr, "rnic: no libibverbs.so.1 in '{}': the program finds that of the system\n", library.string());
   std::string path = library.string();

@@ -1,60 +1,92 @@
 #include <fmt/format.h>
+#include <unistd.h>
 
-#include <CLI/CLI.hpp>
-#include <exception>
-#include <functional>
-#include <systemc>
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <string_view>
 
-#include "testbench/tool/commands.hpp"
-#include "testbench/tool/exec_command.hpp"
-#include "testbench/tool/failure_folder.hpp"
-#include "testbench/tool/report.hpp"
-#include "testbench/verilated_nic.hpp"
-#include "testbench/verify/vector.hpp"
+#include "testbench/tool/tool_commands.hpp"
+#include "testbench/tool/tool_files.hpp"
 
-/// The tool `rnic`. Exit codes: 0 done, 1 the job failed (data differ, a vector fails, the simulation stops), 2 wrong
-/// use.
-int main(int argc, char** argv) {
-  using namespace rnic::testbench;
-  remember_command_line(argc, argv);
-  sc_core::sc_report_handler::set_actions(sc_core::SC_INFO, sc_core::SC_DO_NOTHING);
-  auto programs = take_programs(argc, argv);
-  CLI::App tool("RDMA NIC: two cycle-accurate NICs, driven by the real driver", "rnic");
-  tool.set_version_flag("--version", "rnic " RNIC_VERSION);
-  tool.require_subcommand(1);
-  std::function<int()> action;
-  add_copy_command(tool, action);
-  add_verify_command(tool, action);
-  add_bench_command(tool, action);
-  add_soak_command(tool, action);
-  add_fuzz_command(tool, action);
-  add_compare_command(tool, action);
-  add_coverage_command(tool, action);
-  add_serve_command(tool, action);
-  add_replay_command(tool, action);
-  add_ps_command(tool, action);
-  add_stat_command(tool, action);
-  add_exec_command(tool, programs, action);
-  add_lockstep_command(tool, programs, action);
-  add_linux_command(tool, std::move(programs), action);
-  try {
-    tool.parse(argc, argv);
-    return action();
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return tool.exit(error);
-    fmt::print(stderr, "rnic: {}\n", error.what());
-    return 2;
-  } catch (const UsageError& error) {
-    fmt::print(stderr, "rnic: {}\n", error.what());
-    return 2;
-  } catch (const NoSuchScope& error) {
-    fmt::print(stderr, "rnic: --trace-scope: {}\n", error.what());
-    return 2;
-  } catch (const VectorError& error) {
-    fmt::print(stderr, "rnic: {}\n", error.what());
-    return 2;
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "rnic: {}\n", error.what());
-    return 1;
+namespace {
+
+using rnic::testbench::kToolCommands;
+using rnic::testbench::tool_prefix;
+
+std::filesystem::path program_file(std::string_view program) { return tool_prefix() / "libexec/rnic" / program; }
+
+void print_help() {
+  fmt::print(
+      "RDMA NIC: two cycle-accurate NICs, driven by the real driver\nUsage: rnic [OPTIONS] COMMAND\n\nOptions:\n");
+  for (const auto& [option, text] : {std::pair{"-h,--help", "Print this help message and exit"},
+                                     std::pair{"--version", "Display program version information and exit"}})
+    fmt::print("  {:<12}{}\n", option, text);
+  fmt::print("\nCommands (rnic COMMAND --help shows the options of one):\n");
+  for (const auto& command : kToolCommands) {
+    const bool built = std::filesystem::exists(program_file(command.program));
+    fmt::print("  {:<12}{}{}\n", command.name, command.summary, built ? "" : " (not built)");
   }
+}
+
+/// Letters to add, take out or replace until one word is the other.
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::string row(b.size() + 1, '\0');
+  for (std::size_t j = 0; j < row.size(); ++j) row[j] = static_cast<char>(j);
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    char diagonal = row[0];
+    row[0] = static_cast<char>(i);
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const char replaced = static_cast<char>(diagonal + (a[i - 1] == b[j - 1] ? 0 : 1));
+      diagonal = row[j];
+      row[j] = std::min({replaced, static_cast<char>(row[j] + 1), static_cast<char>(row[j - 1] + 1)});
+    }
+  }
+  return static_cast<std::size_t>(row.back());
+}
+
+int unknown(std::string_view word) {
+  std::string hint = "rnic --help lists the commands";
+  if (word.size() < 32) {
+    const auto* const nearest =
+        std::min_element(kToolCommands.begin(), kToolCommands.end(),
+                         [&](const auto& a, const auto& b) { return distance(word, a.name) < distance(word, b.name); });
+    if (distance(word, nearest->name) <= 2) hint = fmt::format("did you mean '{}'? {}", nearest->name, hint);
+  }
+  fmt::print(stderr, "rnic: there is no command '{}': {}\n", word, hint);
+  return 2;
+}
+
+}  // namespace
+
+/// The tool `rnic`: replaces itself by the program that has the command.
+int main(int argc, char** argv) {
+  const std::string_view word = argc > 1 ? argv[1] : "";
+  if (word == "--help" || word == "-h") {
+    print_help();
+    return 0;
+  }
+  if (word == "--version") {
+    fmt::print("rnic {}\n", RNIC_VERSION);
+    return 0;
+  }
+  if (word.empty()) {
+    fmt::print(stderr, "rnic: which command? rnic --help lists them\n");
+    return 2;
+  }
+  const auto* const command =
+      std::find_if(kToolCommands.begin(), kToolCommands.end(), [&](const auto& one) { return one.name == word; });
+  if (command == kToolCommands.end()) return unknown(word);
+  const std::string file = program_file(command->program).string();
+  execv(file.c_str(), argv);
+  if (errno == ENOENT)
+    fmt::print(stderr,
+               "rnic: '{}' is not built: {} is missing. In the checkout, 'cmake --build --preset release --target "
+               "rnic' builds all commands\n",
+               word, file);
+  else
+    fmt::print(stderr, "rnic: cannot run {}: {}\n", file, std::strerror(errno));
+  return 2;
 }

@@ -6,7 +6,6 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -16,16 +15,11 @@
 #include "driver/umd/request.hpp"
 #include "model/pcie_faults.hpp"
 #include "model/wire_faults.hpp"
+#include "testbench/verify/vector_error.hpp"
 #include "testbench/verify/vector_step.hpp"
 
 /// Test vectors in memory, as docs/vectors.md describes their files.
 namespace rnic::testbench {
-
-/// A vector file that is not what docs/vectors.md says; what() names the file and the place.
-class VectorError : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
 
 struct VectorRegion {
   std::size_t host = 0;  ///< 0: A, 1: B

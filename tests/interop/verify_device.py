@@ -32,8 +32,11 @@ def guest_with(rnic, vectors, left_out, guest, folder):
     """The guest's files, and behind them the tool and the vectors: the kernel unpacks one archive after the other."""
     root = folder / "root"
     (root / "bin").mkdir(parents=True)
+    program = rnic.parent.parent / "libexec/rnic/rnic-check"
+    (root / "libexec/rnic").mkdir(parents=True)
     shutil.copy(rnic, root / "bin/rnic")
-    for library in libraries_of(rnic):
+    shutil.copy(program, root / "libexec/rnic")
+    for library in libraries_of(program):
         to = root / library.lstrip("/")
         to.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(library, to)

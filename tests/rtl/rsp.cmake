@@ -1,7 +1,3 @@
-add_executable(test_responder_output test_responder_output.cpp)
-target_link_libraries(test_responder_output PRIVATE rnic_options catch_main)
-rnic_verilate(test_responder_output ${CMAKE_CURRENT_SOURCE_DIR}/responder_output_harness.sv)
-add_test(NAME rtl/responder_output COMMAND test_responder_output)
-rnic_label(rtl/responder_output rtl 300)
+rnic_rtl_test(${CMAKE_CURRENT_SOURCE_DIR}/responder_output_harness.sv)
 rnic_rtl_test(${RTL}/rsp/rsp_atomic.sv)
 rnic_rtl_test(${RTL}/rsp/rsp_due.sv)

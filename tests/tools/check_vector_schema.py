@@ -215,7 +215,7 @@ def main():
     try:
         against = vector_schema.validator(SCHEMA)
     except ImportError:
-        print("skipped: python3-jsonschema is missing (scripts/setup.sh brings it)")
+        print("skipped: python3-jsonschema is missing (scripts/setup.sh --tests brings it)")
         sys.exit(77)
     rnic, wrong = sys.argv[1], []
 

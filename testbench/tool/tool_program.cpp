@@ -1,0 +1,61 @@
+#include "testbench/tool/tool_program.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <exception>
+#include <string_view>
+#include <systemc>
+
+#include "testbench/tool/failure_folder.hpp"
+#include "testbench/tool/report.hpp"
+#include "testbench/verilated_nic.hpp"
+#include "testbench/verify/vector_error.hpp"
+
+namespace rnic::testbench {
+namespace {
+
+/// Of a command that runs programs, what stands behind "--"; `argc` ends in front of it.
+std::vector<std::string> take_programs(int& argc, const char* const argv[]) {
+  constexpr std::array<std::string_view, 3> kCommands = {"exec", "lockstep", "linux"};
+  if (argc < 2 || std::find(kCommands.begin(), kCommands.end(), argv[1]) == kCommands.end()) return {};
+  const auto* const end = argv + argc;
+  const auto* const dashes = std::find(argv, end, std::string_view("--"));
+  argc = static_cast<int>(dashes - argv);
+  return dashes == end ? std::vector<std::string>() : std::vector<std::string>(dashes + 1, end);
+}
+
+}  // namespace
+
+int run_tool_program(int argc, char** argv, AddCommands add) {
+  remember_command_line(argc, argv);
+  sc_core::sc_report_handler::set_actions(sc_core::SC_INFO, sc_core::SC_DO_NOTHING);
+  const auto programs = take_programs(argc, argv);
+  CLI::App tool("RDMA NIC: two cycle-accurate NICs, driven by the real driver", "rnic");
+  tool.require_subcommand(1);
+  std::function<int()> action;
+  add(tool, programs, action);
+  try {
+    tool.parse(argc, argv);
+    return action();
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return tool.exit(error);
+    fmt::print(stderr, "rnic: {}\n", error.what());
+    return 2;
+  } catch (const UsageError& error) {
+    fmt::print(stderr, "rnic: {}\n", error.what());
+    return 2;
+  } catch (const NoSuchScope& error) {
+    fmt::print(stderr, "rnic: --trace-scope: {}\n", error.what());
+    return 2;
+  } catch (const VectorError& error) {
+    fmt::print(stderr, "rnic: {}\n", error.what());
+    return 2;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "rnic: {}\n", error.what());
+    return 1;
+  }
+}
+
+}  // namespace rnic::testbench
