@@ -33,6 +33,10 @@ foreach(dir ${RNIC_RTL_DIRS})
   list(APPEND RNIC_VERILATOR_ARGS -y ${PROJECT_SOURCE_DIR}/rtl/${dir})
 endforeach()
 set(RNIC_RTL_PACKAGE ${PROJECT_SOURCE_DIR}/rtl/rnic.vlt ${PROJECT_SOURCE_DIR}/rtl/generated/rnic_pkg.sv)
+# The functions below, and rnic_nic, also work in a project that adds this one: what they read is in the cache.
+foreach(variable RNIC_MODEL_FLAGS RNIC_VERILATOR_ARGS RNIC_RTL_PACKAGE)
+  set(${variable} "${${variable}}" CACHE INTERNAL "")
+endforeach()
 
 # Nearly all of the simulator's time goes into the Verilated NIC, of which clang makes a sixth more than GCC (docs/simulator_speed.md).
 # The driver stays with one compiler: what it costs (tests/driver/cost.json) is counted for it.
@@ -80,7 +84,7 @@ function(rnic_verilate target file)
   set(sources ${RNIC_RTL_PACKAGE} ${file})
   set(arguments ${RNIC_VERILATOR_ARGS})
   if(RNIC_RTL_COPY AND target MATCHES "${RNIC_RTL_COPY_MODELS}")
-    set(rtl ${PROJECT_SOURCE_DIR}/rtl)
+    set(rtl ${rnic_SOURCE_DIR}/rtl)
     list(TRANSFORM sources REPLACE "^${rtl}/(.*[.]sv)$" "${RNIC_RTL_COPY}/\\1")
     list(TRANSFORM arguments REPLACE "${rtl}/" "${RNIC_RTL_COPY}/")
     list(PREPEND sources ${RNIC_RTL_COPY_SOURCES})
@@ -92,10 +96,10 @@ function(rnic_verilate target file)
   else()
     # Generated code names its sources. Verilator runs in this folder; with names relative to it two checkouts generate
     # the same, and share the compiler's cache.
-    file(RELATIVE_PATH root ${CMAKE_CURRENT_SOURCE_DIR} ${PROJECT_SOURCE_DIR})
+    file(RELATIVE_PATH root ${CMAKE_CURRENT_SOURCE_DIR} ${rnic_SOURCE_DIR})
     list(APPEND arguments ${ARGN})
-    list(TRANSFORM sources REPLACE "^${PROJECT_SOURCE_DIR}/" "${root}")
-    list(TRANSFORM arguments REPLACE "${PROJECT_SOURCE_DIR}/" "${root}")
+    list(TRANSFORM sources REPLACE "^${rnic_SOURCE_DIR}/" "${root}")
+    list(TRANSFORM arguments REPLACE "${rnic_SOURCE_DIR}/" "${root}")
     set(ARGN)
   endif()
   set(folder ${CMAKE_CURRENT_BINARY_DIR}/${target}_${module})

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Compare the netlist that Yosys makes of each leaf block with its source, in simulation.
 
-usage: netlist_check.py [--out DIR] [--cycles N] [--seed S] [MODULE...]
+usage: netlist_check.py [--out DIR] [--cycles N] [--seed S] [--passed FILE] [--record FILE] [MODULE...]
   MODULE   default: every leaf block (a module that instantiates nothing but modules of rtl/common)
+  --passed nothing is done when this file says that the same sources have passed; --record writes that into it
 
 Yosys 0.23 accepts some constructs and builds wrong hardware without a word, so each netlist runs beside its source in one
 Verilated model: random bits on every input, all outputs compared in every cycle. Registers and memories start as zero in both.
@@ -14,7 +15,7 @@ import pathlib
 import subprocess
 import sys
 
-from rtl_tools import PACKAGE, ROOT, RTL, instances, modules, yosys
+from rtl_tools import PACKAGE, ROOT, RTL, Passed, instances, modules, seal, yosys
 
 NETLIST = ("proc; flatten; opt; wreduce; peepopt; opt_clean; share; opt; fsm; opt; memory -nomap; opt_clean; check -assert; "
            "write_json {json}; rename {top} {top}__netlist; write_verilog -noattr {verilog}")
@@ -66,8 +67,16 @@ def main():
     parser.add_argument("--out", default=str(ROOT / "build/netlist"), type=pathlib.Path)
     parser.add_argument("--cycles", default=2000, type=int)
     parser.add_argument("--seed", default=1, type=int)
+    parser.add_argument("--passed", type=pathlib.Path)
+    parser.add_argument("--record", type=pathlib.Path)
     options = parser.parse_args()
+    if options.modules and (options.passed or options.record):
+        parser.error("--passed and --record are about all blocks")
     names, out = modules(), options.out.resolve()
+    sealed = seal(names, ROOT, NETLIST, MAIN)
+    if options.passed and Passed(options.passed).holds("netlists", sealed):
+        print(f"the RTL is that which passed ({options.passed})")
+        return
     out.mkdir(parents=True, exist_ok=True)
     chosen = options.modules or leaves(names)
     unknown = [name for name in chosen if name not in names]
@@ -107,7 +116,10 @@ def main():
     build = subprocess.run(command, capture_output=True, text=True, check=False)
     if build.returncode:
         sys.exit(build.stdout[-2000:] + build.stderr[-3000:] + "\nnetlist_check.py: the comparison model did not build")
-    sys.exit(subprocess.run([out / "obj/Vequivalence", str(options.cycles), str(options.seed)], check=False).returncode)
+    code = subprocess.run([out / "obj/Vequivalence", str(options.cycles), str(options.seed)], check=False).returncode
+    if code == 0:
+        Passed(options.record).record("netlists", sealed)
+    sys.exit(code)
 
 
 if __name__ == "__main__":

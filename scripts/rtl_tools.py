@@ -1,4 +1,6 @@
 """What the RTL scripts share: where the sources are and how Yosys reads them."""
+import hashlib
+import json
 import pathlib
 import re
 import subprocess
@@ -53,3 +55,27 @@ def yosys(commands, log, top, names, timeout=1800, source=ROOT):
     if result.returncode:
         sys.exit("".join(text[-3000:]) + f"\n{top}: Yosys failed, log in {log}")
     return text
+
+
+def seal(names, source, *rest):
+    """A digest of the modules in `names` (comments and blanks aside), what they include, and `rest`: equal only for the same work."""
+    files = [*names.values(), source / "rtl/generated" / PACKAGE.name, *(source / "rtl/include").glob("*.svh")]
+    parts = [re.sub(r"\s+", " ", re.sub(r"//[^\n]*", "", file.read_text())) for file in sorted(files)]
+    return hashlib.sha256("\n".join([*parts, *rest]).encode()).hexdigest()
+
+
+class Passed:
+    """Record of checks of the RTL that have passed, by name: the seal of what they checked. A check of the same sources need not run again."""
+
+    def __init__(self, file):
+        self.file = file
+
+    def read(self):
+        return json.loads(self.file.read_text()) if self.file and self.file.is_file() else {}
+
+    def holds(self, name, value):
+        return self.read().get(name) == value
+
+    def record(self, name, value):
+        if self.file:
+            self.file.write_text(json.dumps({**self.read(), name: value}, indent=1, sort_keys=True) + "\n")

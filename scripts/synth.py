@@ -5,6 +5,7 @@ usage: synth.py [--check] [--below] [--json FILE] [--source DIR] [--out DIR] [BL
        synth.py --luts [--hold FILE] [--json FILE] [--source DIR] [--out DIR] [BLOCK...]
   BLOCK    modules to report; default: the subsystems of rnic_top, its rooms and what is in them
   --check  only: the whole rnic_top elaborates, `check -assert` passes, no latch (quick; no table)
+  --passed with --check: nothing is done when this file says that the same sources have passed; --record writes that into it
   --below  report every module below the blocks too (with no BLOCK: every module of the NIC, rnic_top among them; takes some ten minutes of processor time)
   --luts   map to the cells of UltraScale+ and count levels of LUT and carry (lut_levels.py says how): the whole NIC, flat but for the borders of its
            subsystems, or each BLOCK by itself, flat, its ports taken for registers
@@ -18,15 +19,15 @@ The table gives, for each block with everything below it: generic two-input gate
 parameters it is used with (of several uses the largest is reported); the longest path is searched across the borders of the modules.
 """
 import argparse
-import hashlib
 import json
 import pathlib
 import re
 import sys
 
 import lut_levels
+import rtl_tools
 from lut_levels import plain
-from rtl_tools import PACKAGE, ROOT, closure, modules, subsystems, yosys
+from rtl_tools import ROOT, closure, modules, subsystems, yosys
 
 COARSE = "proc; opt; memory -nomap; opt_clean; check -assert; select -assert-none t:$dlatch t:$adlatch t:$dlatchsr"
 # ABC's default script saves area at any price: it turns every carry look-ahead into a ripple, so that depth says nothing.
@@ -142,10 +143,8 @@ def luts(top, names, out, source):
 
 def seal(figures, names, source):
     """What figures of the NIC's levels, and all that they come from, have in common with no others: the same sources need not be mapped again."""
-    files = [names[name] for name in closure("rnic_top", names)] + [source / "rtl/generated" / PACKAGE.name, *(source / "rtl/include").glob("*.svh")]
-    parts = [re.sub(r"\s+", " ", re.sub(r"//[^\n]*", "", file.read_text())) for file in sorted(files)]
-    parts += [LUTS, pathlib.Path(lut_levels.__file__).read_text(), json.dumps(figures, sort_keys=True)]
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+    inside = {name: names[name] for name in closure("rnic_top", names)}
+    return rtl_tools.seal(inside, source, LUTS, pathlib.Path(lut_levels.__file__).read_text(), json.dumps(figures, sort_keys=True))
 
 
 def report_luts(options, names, out, source):
@@ -173,6 +172,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("blocks", nargs="*")
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--passed", type=pathlib.Path)
+    parser.add_argument("--record", type=pathlib.Path)
     parser.add_argument("--below", action="store_true")
     parser.add_argument("--luts", action="store_true")
     parser.add_argument("--hold", type=pathlib.Path)
@@ -194,8 +195,13 @@ def main():
     if unknown:
         sys.exit(f"synth.py: no such module: {' '.join(unknown)}")
     if options.check:
+        sealed = rtl_tools.seal(names, source, COARSE)
+        if options.passed and rtl_tools.Passed(options.passed).holds("rnic_top", sealed):
+            print(f"the RTL is that which passed ({options.passed})")
+            return
         yosys(COARSE, out / "rnic_top.check.log", "rnic_top", names, source=source)
         print("rnic_top: elaborated, check -assert passed, no latch")
+        rtl_tools.Passed(options.record).record("rnic_top", sealed)
         return
     if options.luts:
         report_luts(options, names, out, source)
