@@ -120,7 +120,7 @@ class DmaPage {
     const int map = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
     std::uint64_t entry = 0;
     const auto index = static_cast<off_t>(reinterpret_cast<std::uintptr_t>(at_) / kPage * sizeof entry);
-    if (pread(map, &entry, sizeof entry, index) != sizeof entry || (entry & (std::uint64_t{1} << 55) - 1) == 0)
+    if (pread(map, &entry, sizeof entry, index) != sizeof entry || (entry & ((std::uint64_t{1} << 55) - 1)) == 0)
       throw std::runtime_error("the kernel does not say where memory is");
     close(map);
     address_ = (entry & ((std::uint64_t{1} << 55) - 1)) * kPage;
