@@ -47,6 +47,8 @@ SEEDED = [
 LONG = [
     ("driver_mutants", "scripts/mutate_driver.py -j $(nproc)"),
     ("sources_alone", "scripts/check_alone.py"),
+    ("netlists", "scripts/netlist_check.py --out {build}/netlist && scripts/synth.py --check --out {build}/synth"),
+    ("outside", "tests/outside/run.sh {build}/outside --build"),
     ("vector_schema", "tests/tools/check_vector_schema.py {tool} --all"),
     ("mutants", "scripts/mutate.sh"),
     ("connections_rtl", "RNIC_CONNECTIONS=10000 {bin}/test_system_many_connections"),
