@@ -47,6 +47,7 @@ SEEDED = [
 LONG = [
     ("driver_mutants", "scripts/mutate_driver.py -j $(nproc)"),
     ("sources_alone", "scripts/check_alone.py"),
+    ("closed_points", "python3 tests/system/test_coverage.py {tool} Sample"),
     ("netlists", "scripts/netlist_check.py --out {build}/netlist && scripts/synth.py --check --out {build}/synth"),
     ("outside", "tests/outside/run.sh {build}/outside --build"),
     ("vector_schema", "tests/tools/check_vector_schema.py {tool} --all"),

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """`rnic coverage`: what runs have reached, merged; holes, excluded and closed points.
 
-usage: test_coverage.py RNIC [TEST...]
+usage: test_coverage.py RNIC [TEST...]     Coverage: what the command does; Sample: that runs still reach the closed points (minutes)
 """
 import html.parser
 import json
@@ -19,7 +19,7 @@ VECTORS = ROOT / "tests/vectors"
 LISTS = ROOT / "tests/coverage"
 
 
-class Coverage(unittest.TestCase):
+class Runs(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
@@ -36,6 +36,8 @@ class Coverage(unittest.TestCase):
         self.assertEqual(told.returncode, 0, told.stdout[-2000:] + told.stderr)
         return into
 
+
+class Coverage(Runs):
     def figures(self, *arguments):
         file = self.folder / "figures.json"
         told = rnic("coverage", *arguments, "--json", file)
@@ -165,7 +167,9 @@ class Coverage(unittest.TestCase):
         self.assertIn("rtl/u_side.u_arbiter/Conflict 0 1", text)
         self.assertNotIn("http", text)
 
-    def test_a_sample_of_runs_reaches_what_is_closed(self):
+
+class Sample(Runs):
+    def test_runs_reach_what_is_closed(self):
         """Guards the closed points (docs/coverage.md). RNIC_CLOSED=FILE: writes them there instead."""
         folder = self.run_vectors("sample", VECTORS)
         bin_folder = pathlib.Path(rnic_tool.program).parent
