@@ -4,8 +4,7 @@
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 "$root/scripts/setup.sh" --tests
-# A folder of its own without any Verilated model.
 build=$root/build/driver_cost
-[ -f "$build/build.ninja" ] || cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DRNIC_MODELS='^none$' >/dev/null
+cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DRNIC_DRIVER_ONLY=ON >/dev/null
 ninja -C "$build" driver_cost >/dev/null
 exec "$root/scripts/driver_cost.py" "$build/bin/driver_cost" "$@"
