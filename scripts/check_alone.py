@@ -59,7 +59,7 @@ def main():
     parser.add_argument("folders", nargs="*")
     given = parser.parse_args()
     if not COMMANDS.exists():
-        print(f"{COMMANDS.relative_to(ROOT)} is not there: configure and build the preset release first", file=sys.stderr)
+        print(f"{COMMANDS.relative_to(ROOT)} is missing: cmake --preset release -DBUILD_TESTING=ON && cmake --build --preset release makes it", file=sys.stderr)
         return 2
     found = sources([ROOT / folder for folder in given.folders] or [ROOT])
     if not found:

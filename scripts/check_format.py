@@ -4,12 +4,14 @@ ends.
 
 usage: check_format.py [--fix]
 
---fix lets clang-format rewrite the C++, and removes blanks at line ends. Exit code: 0 all is well, 1 something is not, and is printed.
+--fix lets clang-format rewrite the C++, and removes blanks at line ends. Exit code: 0 all is well, 1 something is not, and is printed, 77 clang-format is missing.
 """
 import argparse
 import pathlib
 import subprocess
 import sys
+
+import needed
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOLDERS = ("driver", "examples", "model", "testbench", "tests")
@@ -27,6 +29,7 @@ def sources(folders, suffixes):
 
 def check_cpp(fix):
     """Files that clang-format would write differently; with fix it does."""
+    needed.require("clang-format", "clang-format")
     files = [str(path) for path in sources(FOLDERS, {".cpp", ".hpp"})]
     if fix:
         subprocess.run(["clang-format", "-i", *files], check=True)

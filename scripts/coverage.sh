@@ -21,7 +21,8 @@ tests='^(rtl/.*|vectors/.*|vectors_on_(rtl,model|model,rtl)|raw_differences|syst
 [[ $all == no ]] || tests='^(rtl|vectors|raw_differences|system|server)'
 # They are about what the tool itself counts, and about files.
 without='^(vectors_by_schema|system/coverage)$'
-cmake --preset coverage
+scripts/setup.sh --tests
+cmake --preset coverage -DBUILD_TESTING=ON
 cmake --build --preset coverage
 [[ $again == yes ]] || rm -rf "$RNIC_COVERAGE"
 mkdir -p "$RNIC_COVERAGE"

@@ -14,6 +14,8 @@ The ibv_wr_* calls are several, in a function of the program (batch_write), whos
   --json FILE   writes the figures
   --check FILE  fails if a figure is beyond its bar, if there is an allocation, or, with the compiler and the C library
                 that FILE names, if a figure is worse than in FILE; says so when one is better
+
+Exit code: 0, 1 a figure is wrong, 77 valgrind is missing
 """
 import argparse
 import json
@@ -22,6 +24,8 @@ import platform
 import subprocess
 import sys
 import tempfile
+
+import needed
 
 POST = "rnic::nd2::QueuePair::{}(void*, ND2_SGE const*, unsigned int, unsigned long, unsigned int, unsigned int)"
 SEND = "rnic::nd2::QueuePair::{}(void*, ND2_SGE const*, unsigned int, unsigned int)"
@@ -135,6 +139,7 @@ def main():
     parser.add_argument("--json")
     parser.add_argument("--check")
     arguments = parser.parse_args()
+    needed.require("valgrind", "valgrind")
     wanted = VERBS_FIGURES if arguments.verbs else FIGURES
     figures = measure(arguments.program, wanted)
     for name, value in figures.items():

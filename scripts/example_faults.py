@@ -76,7 +76,7 @@ def passes(tests, tool, example, number):
 def try_all(args, faults, chosen):
     tests = args.bin.absolute() / "test_lockstep"
     if not tests.exists():
-        raise Problem(f"there is no {tests}: build it first")
+        raise Problem(f"{tests} is missing: cmake --preset release -DBUILD_TESTING=ON && cmake --build --preset release --target test_lockstep builds it")
     tool = build_tool(faults, args.jobs)
     wanted = sorted({each for fault in chosen for each in fault["examples"]})
     if failed := [each for each in wanted if not passes(tests, tool, each, 0)]:

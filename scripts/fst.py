@@ -1,9 +1,12 @@
 """FST traces by way of fst2vcd (GTKWave)."""
 import subprocess
 
+import needed
+
 
 def open_trace(path):
     """(process, signals): what the file declares, as (full name, code, bits) each; process.stdout goes on with the values."""
+    needed.require("fst2vcd", "gtkwave")
     process = subprocess.Popen(["fst2vcd", path], stdout=subprocess.PIPE, text=True, errors="replace")
     scopes, signals = [], []
     for line in process.stdout:

@@ -17,7 +17,7 @@ done
 root=$(cd "$(dirname "$0")/.." && pwd)
 "$root/scripts/setup.sh" --tests --interop
 cd "$root"
-cmake --preset release
+cmake --preset release -DBUILD_TESTING=ON
 cmake --build --preset release --target rnic guest_probe rnic_ib rnic_provider
 tests/guest/linux.py build/release/bin/rnic build/release/bin/guest_probe "${kills[@]}"
 tests/guest/linux_driver.py build/release/bin/rnic build/release/linux --long "${kills[@]}" "${unloads[@]}"

@@ -153,6 +153,8 @@ def copy_sources(mutants, folder=RTL, spliced=behind_number):
 
 def run(command, log, **options):
     """Runs a command with its output in a file; a Problem with the end of it when the command fails."""
+    if shutil.which(command[0]) is None:
+        raise Problem(f"{command[0]} is missing: scripts/setup.sh installs what the project is built with")
     with open(log, "w") as out:
         result = subprocess.run(command, stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, check=False, **options)
     if result.returncode:

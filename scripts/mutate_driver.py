@@ -72,6 +72,7 @@ def libraries_of(test, log):
     A source that is compiled here stands before the library that has it too, so that it is taken from nowhere else."""
     if "like" not in test:
         return ["-lpthread"]
+    run(["cmake", "--preset", "release", "-DBUILD_TESTING=ON"], log, cwd=ROOT)  # scripts/run.sh leaves it without tests
     run(["cmake", "--build", str(RELEASE), "--target", test["like"]], log)
     commands = subprocess.run(["ninja", "-C", str(RELEASE), "-t", "commands", f"bin/{test['like']}"], stdout=subprocess.PIPE, text=True, check=True).stdout
     words = shlex.split(commands.splitlines()[-1].removeprefix(": && ").removesuffix(" && :"))

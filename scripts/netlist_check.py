@@ -15,6 +15,7 @@ import pathlib
 import subprocess
 import sys
 
+import needed
 from rtl_tools import PACKAGE, ROOT, RTL, Passed, instances, modules, seal, yosys
 
 NETLIST = ("proc; flatten; opt; wreduce; peepopt; opt_clean; share; opt; fsm; opt; memory -nomap; opt_clean; check -assert; "
@@ -113,6 +114,7 @@ def main():
     command = ["verilator", "--cc", "--exe", "--build", "-j", "2", "-Wno-fatal", "-Wno-WIDTH", "-Wno-lint", "-Wno-style", "-DSYNTHESIS",
                f"-I{RTL}/include", *folders, "--x-initial", "0", "--x-assign", "0", "-O3", "-CFLAGS", "-O1", "--output-split", "20000", "--top-module", "equivalence",
                "--Mdir", str(out / "obj"), str(PACKAGE), str(wrapper), *netlists, str(out / "main.cpp")]
+    needed.require("verilator", "verilator")
     build = subprocess.run(command, capture_output=True, text=True, check=False)
     if build.returncode:
         sys.exit(build.stdout[-2000:] + build.stderr[-3000:] + "\nnetlist_check.py: the comparison model did not build")

@@ -13,19 +13,19 @@ with it; the assertions about its inputs, which proofs.toml names in `assume`, a
 
 Each proof has mutants: changes of the block with which it must fail.
 
-Exit code: 0 all is proved and each mutant seen, 1 not, 2 something is missing or wrong. Logs and, of a failure, waves: build/formal.
+Exit code: 0 all is proved and each mutant seen, 1 not, 2 wrong use, 77 a program is missing. Logs and, of a failure, waves: build/formal.
 """
 import argparse
 import os
 import pathlib
 import re
-import shutil
 import signal
 import subprocess
 import sys
 import time
 import tomllib
 
+import needed
 import rtl_tools
 
 FOLDER = rtl_tools.ROOT / "tests/formal"
@@ -148,8 +148,7 @@ def main():
             print(f"{proof['name']:20} {proof['says']}")
         return
     for tool in ("yosys", "yosys-abc", "yosys-smtbmc", "z3"):
-        if not shutil.which(tool):
-            fail(f"no {tool}: scripts/setup.sh --tests installs it")
+        needed.require(tool, tool.split("-")[0])
     OUT.mkdir(parents=True, exist_ok=True)
     results = [prove(known[name], not options.no_mutants) for name in options.proofs or known]
     sys.exit(0 if all(results) else 1)

@@ -6,6 +6,8 @@ import re
 import subprocess
 import sys
 
+import needed
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RTL = ROOT / "rtl"
 PACKAGE = RTL / "generated/rnic_pkg.sv"
@@ -43,6 +45,7 @@ def subsystems(names):
 def yosys(commands, log, top, names, timeout=1800, source=ROOT):
     """Runs Yosys on `top` and what it needs, of the checkout `source`; returns its log. Exits with the end of the log when it fails, or does not
     end within `timeout` seconds."""
+    needed.require("yosys", "yosys")
     files = " ".join(str(names[name]) for name in sorted(closure(top, names)))
     script = f"read_verilog -sv -DSYNTHESIS -I{source}/rtl/include {source}/rtl/generated/{PACKAGE.name} {files}; hierarchy -check -top {top}; {commands}"
     log.parent.mkdir(parents=True, exist_ok=True)

@@ -12,6 +12,7 @@ which=${1:-}
 all=${2:-}
 [[ $which =~ ^(address|thread|both)$ && $all =~ ^(--all)?$ && $# -le 2 && ! ($which == thread && -n $all) ]] || usage
 jobs=$(nproc)
+scripts/setup.sh --tests
 
 address() {
   if [[ $all == --all ]]; then

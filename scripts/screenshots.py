@@ -20,6 +20,7 @@ import urllib.parse
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests/report"))
 import browser  # noqa: E402
+import needed  # noqa: E402
 
 COLOURS = "128"
 PERFETTO_SECONDS = 60
@@ -74,6 +75,9 @@ def picture_of_timeline(window, timeline, perfetto, path):
 def main():
     if len(sys.argv) != 4:
         sys.exit(__doc__)
+    if browser.programs() is None:
+        needed.missing("Chromium with chromedriver", "Debian's packages chromium, chromium-driver; scripts/setup.sh --browser installs them")
+    needed.require("pngquant", "pngquant", "--browser")
     rnic, perfetto, images = (pathlib.Path(one).resolve() for one in sys.argv[1:])
     images.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:

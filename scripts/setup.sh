@@ -6,13 +6,13 @@
 # made of, kernel headers too; --slurm: a cluster of one node, for the test of scripts/campaign
 set -euo pipefail
 
-packages=(g++ clang-19 cmake ninja-build ccache git verilator libsystemc-dev libcli11-dev libfmt-dev nlohmann-json3-dev libtomlplusplus-dev
+packages=(g++ clang-19 cmake ninja-build ccache git ca-certificates verilator libsystemc-dev libcli11-dev libfmt-dev nlohmann-json3-dev libtomlplusplus-dev
   libdeflate-dev libpcap-dev libssl-dev libibverbs-dev librdmacm-dev zlib1g-dev node-d3 python3)
 for switch in "$@"; do
   case $switch in
-    --tests) packages+=(catch2 clang-format make python3-jsonschema python3-venv pyflakes3 tshark valgrind yosys z3) ;;
+    --tests) packages+=(catch2 clang-format make python3-jsonschema python3-venv pyflakes3 shellcheck tshark valgrind yosys z3) ;;
     --browser) packages+=(chromium chromium-driver fonts-dejavu-core pngquant) ;;
-    --clients) packages+=(ibverbs-utils perftest python3-pyverbs rdma-core rdmacm-utils) ;;
+    --clients) packages+=(gdb ibverbs-utils perftest python3-pyverbs rdma-core rdmacm-utils) ;;
     --interop) packages+=(qemu-system-x86 busybox-static cpio gzip kmod linux-headers-amd64 make sparse dpkg-dev iproute2 ibverbs-utils ibverbs-providers perftest python3-pyverbs rdma-core rdmacm-utils iperf3 nfs-kernel-server open-iscsi) ;;
     --slurm) packages+=(slurm-wlm) ;;
     *) echo "setup.sh: unknown switch '$switch'; there are --tests, --browser, --clients, --interop, --slurm" >&2; exit 2 ;;

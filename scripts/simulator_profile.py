@@ -14,10 +14,11 @@ Such a tool is several times slower, which makes small functions look dearer tha
 """
 import collections
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
+
+import needed
 
 SYMBOL = re.compile(r"^\s*([\d.]+)%\s+\[.\]\s+(.*)$")
 OF_MODULE = re.compile(r"(nba|ico|act|stl)_\w*__PROF__(\w+?)__l\d+")
@@ -28,8 +29,7 @@ LINES = 40
 def main():
     if len(sys.argv) < 3:
         sys.exit(__doc__)
-    if not shutil.which("perf"):
-        sys.exit("simulator_profile.py: no perf; install linux-perf")
+    needed.require("perf", "linux-perf")
     with tempfile.NamedTemporaryFile(suffix=".data") as data:
         if subprocess.run(["perf", "record", "-q", "-F", "2000", "-o", data.name, *sys.argv[1:]], check=False).returncode:
             sys.exit("simulator_profile.py: the run failed")

@@ -4,12 +4,14 @@ drivers of a variable included.
 
 slang comes from PyPI (pyslang, VERSION below), into build/slang, when it is not there.
 
-usage: slang.py     Exit code: 0 clean, 1 not, and slang says where; 2 slang can't be installed
+usage: slang.py     Exit code: 0 clean, 1 not, and slang says where; 77 slang cannot be installed
 """
 import pathlib
 import subprocess
 import sys
 import venv
+
+import needed
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PLACE = ROOT / "build/slang"
@@ -26,9 +28,9 @@ def own_python():
         venv.create(PLACE, clear=True, with_pip=True)
         subprocess.run([str(python), "-m", "pip", "install", "-q", f"pyslang=={VERSION}"], check=True, capture_output=True, text=True)
     except subprocess.CalledProcessError as error:
-        print(f"slang.py: cannot install pyslang {VERSION} into {PLACE}: {error.stderr or error.output}", file=sys.stderr)
-        print("slang.py: it needs python3-venv (scripts/setup.sh --tests) and a Python package index", file=sys.stderr)
-        sys.exit(2)
+        said = error.stderr or error.output
+        print(f"slang.py: cannot install pyslang {VERSION} into {PLACE}: {said.decode() if isinstance(said, bytes) else said}", file=sys.stderr)
+        needed.missing(f"pyslang {VERSION}", "it needs Debian's package python3-venv, which scripts/setup.sh --tests installs, and a Python package index")
     return python
 
 

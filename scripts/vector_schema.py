@@ -18,6 +18,7 @@ import sys
 import tomllib
 
 import generate_host_interface
+import needed
 from generated import ROOT, bring_up_to_date
 
 SCHEMA = "docs/vectors.schema.json"
@@ -442,7 +443,7 @@ def main():
         bring_up_to_date({SCHEMA: text_of(current)}, arguments.check, pathlib.Path(__file__).name, "its tables")
     if arguments.files or arguments.check:
         if importlib.util.find_spec("jsonschema") is None:
-            sys.exit("vector_schema.py: python3-jsonschema is missing; scripts/setup.sh --tests brings it")
+            needed.missing("the Python module jsonschema", "Debian's package python3-jsonschema; scripts/setup.sh --tests installs it")
         if found := complaints(arguments.files or vector_files(), validator(current)):
             sys.exit("\n".join(found))
 

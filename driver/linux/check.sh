@@ -22,7 +22,7 @@ wrong=0
 for file in "$source"/*.c "$source"/*.h; do
   said=$(perl "$checkpatch" --no-tree --strict --terse --ignore TYPO_SPELLING -f "$file") || { echo "$said"; wrong=1; }
 done
-said=$(RNIC_KERNEL_CHECK=1 "$source/build.sh" "$@" 2>&1) || { echo "$said"; exit 1; }
+said=$(RNIC_KERNEL_CHECK=1 "$source/build.sh" "$@" 2>&1) || { code=$?; echo "$said" >&2; ((code == 77)) || code=1; exit "$code"; }
 # What sparse says of the kernel's own headers is theirs.
 said=$(grep -E '/rnic[^/]*\.[ch]:[0-9]+:[0-9]+: (warning|error)' <<<"$said" || true)
 [ -z "$said" ] || { echo "$said"; wrong=1; }

@@ -15,7 +15,7 @@ insmod "$folder/rnic_ib.ko"
 mkdir -p /etc/libibverbs.d
 rm -f /etc/libibverbs.d/*.driver
 echo "driver $folder/librnic" >/etc/libibverbs.d/rnic.driver
-port=$(ls /sys/bus/pci/drivers/rnic_ib/*/net | head -n 1)
+port=$(find /sys/bus/pci/drivers/rnic_ib/*/net/ -mindepth 1 -printf '%f\n' | head -n 1)
 ip link set lo up
 ip link set "$port" address "02:00:00:00:00:0$((number + 1))" mtu 4078 up
 ip addr add "10.0.0.$((number + 1))/24" dev "$port"

@@ -5,9 +5,10 @@
 set -euo pipefail
 missing() { echo "librnic is not built: $1" >&2; exit 77; }
 for program in apt-get dpkg-query dpkg-source python3; do
-  command -v "$program" >/dev/null || missing "$program is missing (Debian's packages apt, dpkg-dev, python3)"
+  command -v "$program" >/dev/null || missing "$program is missing (Debian's packages apt, dpkg, dpkg-dev, python3; scripts/setup.sh --interop installs them)"
 done
-version=$(dpkg-query -W -f='${source:Version}' libibverbs1 2>/dev/null) || missing "libibverbs is missing (Debian's package libibverbs-dev)"
+version=$(dpkg-query -W -f='${source:Version}' libibverbs1 2>/dev/null || true)
+[ -n "$version" ] || missing "libibverbs is missing (Debian's package libibverbs-dev; scripts/setup.sh installs it)"
 folder=${XDG_CACHE_HOME:-$HOME/.cache}/rnic/rdma-core/$version
 if [ -f "$folder/include/infiniband/driver.h" ]; then echo "$folder/include"; exit 0; fi
 
@@ -24,7 +25,7 @@ if [ -z "$tree" ]; then
     -o Dir::Cache::srcpkgcache= -o Dir::Cache::pkgcache=)
   "${apt[@]}" update >&2 || missing "apt-get cannot fetch Debian's lists of source packages"
   (cd "$work" && "${apt[@]}" source "rdma-core=$version" >&2) || missing "apt-get cannot fetch the source package rdma-core $version; with RNIC_RDMA_CORE=FOLDER a source tree of that version is taken"
-  tree=$(ls -d "$work"/rdma-core-*/ | head -n 1)
+  tree=$(find "$work" -maxdepth 1 -type d -name 'rdma-core-*' | head -n 1)
 fi
 [ -f "$tree/libibverbs/driver.h" ] || missing "there is no source tree of rdma-core in $tree"
 

@@ -5,17 +5,19 @@
 # 6.1.0-56-amd64 (without it: that of linux-image-amd64). INIT is the first process. Exit code: 77 something is missing, and is named.
 set -euo pipefail
 missing() { echo "$1" >&2; exit 77; }
-for program in busybox cpio gzip apt-get dpkg-deb; do
-  command -v "$program" >/dev/null || missing "$program is missing (Debian's packages busybox-static, cpio, gzip, apt)"
+for program in busybox cpio gzip apt-get apt-cache dpkg-deb; do
+  command -v "$program" >/dev/null || missing "$program is missing (Debian's packages busybox-static, cpio, gzip, apt, dpkg; scripts/setup.sh --interop installs them)"
 done
 for program in depmod modprobe; do
-  PATH=$PATH:/sbin:/usr/sbin command -v "$program" >/dev/null || missing "$program is missing (Debian's package kmod)"
+  PATH=$PATH:/sbin:/usr/sbin command -v "$program" >/dev/null || missing "$program is missing (Debian's package kmod; scripts/setup.sh --interop installs it)"
 done
 folder=$1 init=$2 version=${3:-}
 if [ -z "$version" ]; then
-  version=$(apt-cache depends linux-image-amd64 2>/dev/null | sed -n 's/.*Depends: *linux-image-\([^ ]*\)$/\1/p' | head -n 1)
-  # Without Debian's lists what is there is good enough.
-  [ -n "$version" ] || version=$(ls "$folder" 2>/dev/null | tail -n 1)
+  # apt-cache fails where Debian's lists are missing. A kernel that an earlier run has fetched is good enough then.
+  version=$({ apt-cache depends linux-image-amd64 2>/dev/null || true; } | sed -n 's/.*Depends: *linux-image-\([^ ]*\)$/\1/p' | head -n 1)
+  if [ -z "$version" ] && [ -d "$folder" ]; then
+    version=$(find "$folder" -mindepth 1 -maxdepth 1 -type d -not -name '.*' -printf '%f\n' | sort -V | tail -n 1)
+  fi
   [ -n "$version" ] || missing "apt knows no linux-image-amd64 (apt-get update)"
 fi
 out=$folder/$version
@@ -40,7 +42,7 @@ for module in virtio_pci virtio_console 9pnet_virtio 9p overlay; do
   while read -r insmod path _; do
     [ "$insmod" = insmod ] || continue
     name=$(basename "$path")
-    ls "$root/modules" | grep -q -- "-$name$" || cp "$path" "$root/modules/$((count++))-$name"
+    compgen -G "$root/modules/*-$name" >/dev/null || cp "$path" "$root/modules/$((count++))-$name"
   done < <(PATH=$PATH:/sbin:/usr/sbin modprobe -d "$work/kernel" -S "$version" --ignore-install --show-depends "$module")
 done
 ready=$work/ready
