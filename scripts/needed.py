@@ -7,9 +7,9 @@ MISSING = 77  # CMake's SKIP_RETURN_CODE for tests that may be skipped; every ot
 
 
 def require(program, package, switch="--tests"):
-    """Exits with MISSING when `program` is not in PATH, and says in one line which Debian package has it. `switch`: with which scripts/setup.sh installs it."""
+    """Exits with MISSING when `program` is not in PATH, and says in one line which Debian package has it. `switch`: with which scripts/setup.sh installs it, if any."""
     if shutil.which(program) is None:
-        missing(program, f"Debian's package {package}; scripts/setup.sh {switch} installs it")
+        missing(program, f"Debian's package {package}" + (f"; scripts/setup.sh {switch} installs it" if switch else ""))
 
 
 def missing(what, remedy):

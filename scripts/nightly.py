@@ -323,6 +323,8 @@ def main():
     arguments = parser.parse_args()
     if hasattr(arguments, "tree"):
         arguments.tree = arguments.tree.resolve()
+        if not (arguments.tree / "bin/rnic").exists():
+            parser.error(f"{arguments.tree}/bin/rnic is missing: scripts/nightly.sh builds it, and all tests")
     sys.exit(int(arguments.action(arguments)))
 
 

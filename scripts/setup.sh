@@ -10,7 +10,7 @@ packages=(g++ clang-19 cmake ninja-build ccache git ca-certificates verilator li
   libdeflate-dev libpcap-dev libssl-dev libibverbs-dev librdmacm-dev zlib1g-dev node-d3 python3)
 for switch in "$@"; do
   case $switch in
-    --tests) packages+=(catch2 clang-format make python3-jsonschema python3-venv pyflakes3 shellcheck tshark valgrind yosys z3) ;;
+    --tests) packages+=(catch2 clang-format gtkwave make python3-jsonschema python3-venv pyflakes3 shellcheck tshark valgrind yosys z3) ;;
     --browser) packages+=(chromium chromium-driver fonts-dejavu-core pngquant) ;;
     --clients) packages+=(gdb ibverbs-utils perftest python3-pyverbs rdma-core rdmacm-utils) ;;
     --interop) packages+=(qemu-system-x86 busybox-static cpio gzip kmod linux-headers-amd64 make sparse dpkg-dev iproute2 ibverbs-utils ibverbs-providers perftest python3-pyverbs rdma-core rdmacm-utils iperf3 nfs-kernel-server open-iscsi) ;;

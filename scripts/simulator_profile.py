@@ -29,7 +29,7 @@ LINES = 40
 def main():
     if len(sys.argv) < 3:
         sys.exit(__doc__)
-    needed.require("perf", "linux-perf")
+    needed.require("perf", "linux-perf", switch=None)
     with tempfile.NamedTemporaryFile(suffix=".data") as data:
         if subprocess.run(["perf", "record", "-q", "-F", "2000", "-o", data.name, *sys.argv[1:]], check=False).returncode:
             sys.exit("simulator_profile.py: the run failed")
