@@ -5,8 +5,9 @@
 set -euo pipefail
 source=$(cd "$(dirname "$0")" && pwd)
 missing() { echo "$1" >&2; exit 77; }
-command -v sparse >/dev/null || missing "sparse is missing (Debian's package sparse)"
+command -v sparse >/dev/null || missing "sparse is missing (Debian's package sparse; scripts/setup.sh --interop installs it)"
 command -v perl >/dev/null || missing "perl is missing (Debian's package perl)"
+command -v xz >/dev/null || missing "xz is missing (Debian's package xz-utils)"
 checkpatch=${RNIC_CHECKPATCH:-${XDG_CACHE_HOME:-$HOME/.cache}/rnic/checkpatch/checkpatch.pl}
 if [ ! -f "$checkpatch" ]; then
   work=$(mktemp -d)

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Runs scripts where an optional program or package is missing, and checks that the recipes of the build environment agree.
 
-usage: check_scripts.py missing | environment
+usage: check_scripts.py missing | environment | order
 
 missing: each script of CASES runs with a PATH that has the basic programs of Debian only. It must print one line that names what is missing and how to
 get it, and exit with 77. environment: Containerfile and .ci/run install the same packages, and devcontainer.json builds from the Containerfile.
+order: a script that builds or runs tests configures with -DBUILD_TESTING=ON, because another script may have left the build folder without them.
 Exit code: 0 all is well, 1 something is not, and is printed.
 """
 import json
@@ -25,7 +26,7 @@ TOOL = "/bin/true"  # stands for the tool: no script may get as far as to run it
 CASES = {
     "kernel headers": ("driver/linux/build.sh {folder}/module", "kernel headers.*linux-headers-amd64", ""),
     "kernel headers of a version": ("driver/linux/build.sh {folder}/module 6.1.0-0-amd64", "kernel headers.*linux-headers-6.1.0-0-amd64", ""),
-    "kernel headers for sparse": ("driver/linux/check.sh {folder}/module", "kernel headers.*linux-headers-amd64", "sparse"),
+    "kernel headers for sparse": ("driver/linux/check.sh {folder}/module", "kernel headers.*linux-headers-amd64", "sparse xz"),
     "sparse": ("driver/linux/check.sh {folder}/module", "sparse is missing", ""),
     "apt-get for the provider": ("driver/rdma-core/build.sh {folder}/provider", "apt-get is missing", ""),
     "libibverbs for the provider": ("driver/rdma-core/build.sh {folder}/provider", "libibverbs is missing.*libibverbs-dev", "apt-get dpkg-source dpkg-query:1"),
@@ -113,8 +114,21 @@ def check_environment():
     return wrong
 
 
+def check_order():
+    tests = {name for file in (ROOT / "tests").rglob("CMakeLists.txt") for name in re.findall(r"add_(?:executable|library)\((\w+)", file.read_text())}
+    wrong = []
+    for file in sorted((ROOT / "scripts").glob("*.sh")):
+        text = re.sub(r"^ *#.*", "", file.read_text(), flags=re.M).replace("\\\n", " ")
+        targets = [name for names in re.findall(r"cmake --build .*?--target ([\w ]+)", text) for name in names.split()]
+        everything = re.search(r"cmake --build (?!.*--target)|^ *ctest ", text, re.M)
+        if everything or any(name in tests or name.startswith("test_") for name in targets):
+            lines = re.findall(r"^ *cmake --preset.*", text, re.M)
+            wrong += [f"scripts/{file.name} builds tests, without -DBUILD_TESTING=ON:{line}" for line in lines if "-DBUILD_TESTING=ON" not in line]
+    return wrong
+
+
 def main():
-    checks = {"missing": check_missing, "environment": check_environment}
+    checks = {"missing": check_missing, "environment": check_environment, "order": check_order}
     if len(sys.argv) != 2 or sys.argv[1] not in checks:
         sys.exit(__doc__)
     wrong = checks[sys.argv[1]]()
