@@ -9,7 +9,7 @@ namespace rnic::verbs {
 namespace {
 
 /// Nothing of the batch will be posted. The first reason is the one that wr_complete says.
-[[gnu::noinline]] void refuse(Qp& qp, int error) {
+[[gnu::noinline]] void refuse_batch(Qp& qp, int error) {
   qp.pending = nullptr;
   if (qp.batch_error == 0) qp.batch_error = error;
 }
@@ -17,7 +17,7 @@ namespace {
 /// The request that the setters are about. Without one they do nothing, as wr_complete then says.
 PendingSend* current(Qp& qp) {
   if (qp.pending == nullptr) [[unlikely]]
-    refuse(qp, EINVAL);
+    refuse_batch(qp, EINVAL);
   return qp.pending;
 }
 
@@ -35,12 +35,12 @@ ibv_send_wr* begin_request(ibv_qp_ex* face, ibv_wr_opcode opcode, std::uint64_t 
   if (qp.batch_error != 0) [[unlikely]]
     return nullptr;
   if ((qp.send_operations & operation) == 0) [[unlikely]] {
-    refuse(qp, EOPNOTSUPP);
+    refuse_batch(qp, EOPNOTSUPP);
     return nullptr;
   }
   if (qp.batch_size == qp.batch.size()) [[unlikely]] {
     if (const int error = grow(qp); error != 0) {
-      refuse(qp, error);
+      refuse_batch(qp, error);
       return nullptr;
     }
   }
@@ -67,7 +67,7 @@ void with_parts(ibv_qp_ex* face, Change&& change) {
     change(*pending);
     return 0;
   });
-  if (error != 0) refuse(qp, error);
+  if (error != 0) refuse_batch(qp, error);
 }
 
 void add_inline(PendingSend& pending, const void* address, std::size_t length) {
@@ -101,7 +101,7 @@ void send_request(ibv_qp_ex* face, ibv_wr_opcode opcode, std::uint64_t operation
   if (request != nullptr) request->invalidate_rkey = immediate_or_key;
 }
 
-void refuse_operation(ibv_qp_ex* face) { refuse(Qp::of(face), EOPNOTSUPP); }
+void refuse_operation(ibv_qp_ex* face) { refuse_batch(Qp::of(face), EOPNOTSUPP); }
 
 /// Gives a request its segments. EINVAL: there are more than the queue pair may have, whatever state it is in.
 int finish_request(const umd::QueueCapacity& granted, PendingSend& pending) {
