@@ -290,7 +290,7 @@ class ToolTest(unittest.TestCase):
 
     def test_wrong_use(self):
         file = self.file(10)
-        self.assertIn("subcommand", self.refused())
+        self.assertIn("which command", self.refused())
         self.assertIn("'/nonexistent'", self.refused("copy", "/nonexistent"))
         self.assertIn(str(self.folder), self.refused("copy", self.folder))
         self.assertIn("--mtu", self.refused("copy", file, "--mtu", 1000))
