@@ -29,13 +29,20 @@ void release(const sockaddr* address) { delete[] reinterpret_cast<const std::uin
 
 }  // namespace
 
+bool is_loopback(const sockaddr* address) {
+  if (address->sa_family == AF_INET)
+    return ntohl(reinterpret_cast<const sockaddr_in&>(*address).sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+  return address->sa_family == AF_INET6 &&
+         IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6&>(*address).sin6_addr);
+}
+
 /// Who means this host, means its own address.
 Result<Gid> gid_of(const sockaddr* address) {
   Gid gid{};
   if (address->sa_family == AF_INET) {
     const auto& in = reinterpret_cast<const sockaddr_in&>(*address);
     if (in.sin_addr.s_addr == INADDR_ANY) return gid;
-    if (ntohl(in.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET) {
+    if (is_loopback(address)) {
       const Device* const device = Device::get();
       return device != nullptr ? device->own_address(true) : Result<Gid>(Error::kDeviceNotFound);
     }
@@ -45,7 +52,7 @@ Result<Gid> gid_of(const sockaddr* address) {
   }
   if (address->sa_family == AF_INET6) {
     const auto& in6 = reinterpret_cast<const sockaddr_in6&>(*address);
-    if (IN6_IS_ADDR_LOOPBACK(&in6.sin6_addr)) {
+    if (is_loopback(address)) {
       const Device* const device = Device::get();
       return device != nullptr ? device->own_address(false) : Result<Gid>(Error::kDeviceNotFound);
     }

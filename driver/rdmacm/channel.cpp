@@ -1,7 +1,11 @@
 // Event channels and events.
 #include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdio>
 
 #include "driver/rdmacm/objects.hpp"
+#include "driver/verbs/hint.hpp"
 
 namespace rnic::rdmacm {
 namespace {
@@ -25,6 +29,22 @@ rdma_cm_event_type type_of(ConnectionEvent event, int& status) {
     case ConnectionEvent::kNone: break;
   }
   return RDMA_CM_EVENT_DEVICE_REMOVAL;
+}
+
+/// A connection to 127.0.0.1 is one to the same host of the machine, where the server of another host does not listen.
+void explain_loopback(const Id& id) {
+  static std::atomic_flag given;
+  const Device* const device = id.to_loopback ? Device::get() : nullptr;
+  const auto own = device != nullptr ? device->own_address(true) : Result<Gid>(Error::kNotFound);
+  if (!own) return;
+  const auto* const ip = &own.value()[own.value().size() - 4];
+  std::array<char, 400> text{};
+  std::snprintf(text.data(), text.size(),
+                "localhost is the host of the machine that this program runs on (%u.%u.%u.%u), and no program there "
+                "has accepted the connection. The first program of rnic exec --pair runs on host 0, whose address is "
+                "10.0.0.1 unless the machine file says otherwise: use that instead of localhost",
+                ip[0], ip[1], ip[2], ip[3]);
+  verbs::hint(given, text.data());
 }
 
 /// What the event says of the peer: what it takes is what this side may send, and the other way round.
@@ -98,6 +118,7 @@ Event* make_event(Device& device, Id& id, bool& failed) {
   event->face.event = type_of(type, event->face.status);
   event->data = taken->data;
   if (type == ConnectionEvent::kRejected) event->face.status = taken->reason;
+  if (type == ConnectionEvent::kRejected || type == ConnectionEvent::kUnreachable) explain_loopback(id);
   Id* about = &id;
   if (type == ConnectionEvent::kConnectRequest) {
     if (take_request(device, id, *event, taken->incoming) != 0) {

@@ -168,6 +168,7 @@ int rdma_resolve_addr(rdma_cm_id* face, sockaddr* source, sockaddr* destination,
     from = *own;
     if (port_of(source) != 0 && rdma_bind_addr(face, source) != 0) return -1;
   }
+  id.to_loopback = is_loopback(destination);
   // Before another thread can take the event.
   face->route.addr.dst_storage = {};
   std::memcpy(&face->route.addr.dst_storage, destination, bytes_of(destination));

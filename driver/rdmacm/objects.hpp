@@ -88,6 +88,7 @@ struct Id {
   /// What it asked for, or offers.
   rdma_conn_param wanted{};
   std::uint32_t receive_psn{};
+  bool to_loopback{};  ///< It was resolved for 127.0.0.1 or ::1
   bool terms_known{};  ///< Of the passive side: accepted with `wanted`
   ibv_sa_path_rec path{};
   /// Of rdma_create_ep: what its requests get, and what it sends along.
@@ -173,6 +174,8 @@ void detach_all(Id& id);
 
 // Addresses.
 [[nodiscard]] Result<Gid> gid_of(const sockaddr* address);
+/// 127.0.0.0/8 or ::1.
+[[nodiscard]] bool is_loopback(const sockaddr* address);
 [[nodiscard]] std::uint16_t port_of(const sockaddr* address);
 /// Bytes of an address, by its family; 0: of no family that is known.
 [[nodiscard]] socklen_t bytes_of(const sockaddr* address);

@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "driver/verbs/hint.hpp"
 #include "driver/verbs/objects.hpp"
 
 namespace rnic::verbs {
@@ -84,7 +85,11 @@ bool is_own(Context& context, std::uint8_t index, bool second) {
 }
 
 Result<umd::AddressHandle> core_of(Context& context, const ibv_ah_attr& a) {
-  if (a.port_num != kPort || a.is_global == 0) return Error::kInvalidParameter;
+  if (a.port_num != kPort) return Error::kInvalidParameter;
+  if (a.is_global == 0) {
+    hint_at_grh();
+    return Error::kInvalidParameter;
+  }
   const bool second = is_ipv4_mapped(a.grh.dgid);
   if (!is_own(context, a.grh.sgid_index, second)) return Error::kInvalidParameter;
   const auto vlan = vlan_at(context.process->port(), a.grh.sgid_index);

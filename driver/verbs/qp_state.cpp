@@ -3,6 +3,7 @@
 #include <array>
 #include <cstring>
 
+#include "driver/verbs/hint.hpp"
 #include "driver/verbs/number.hpp"
 #include "driver/verbs/objects.hpp"
 
@@ -38,8 +39,12 @@ int check_values(const ibv_qp_attr& a, unsigned mask) {
     return EINVAL;
   if (has(IBV_QP_PORT) && a.port_num != kPort) return EINVAL;
   if (has(IBV_QP_ACCESS_FLAGS) && (a.qp_access_flags & ~kRights) != 0) return EINVAL;
+  if (has(IBV_QP_AV) && a.ah_attr.port_num != kPort) return EINVAL;
   // RoCE addresses are always global (annex A17.4.1).
-  if (has(IBV_QP_AV) && (a.ah_attr.is_global == 0 || a.ah_attr.port_num != kPort)) return EINVAL;
+  if (has(IBV_QP_AV) && a.ah_attr.is_global == 0) {
+    hint_at_grh();
+    return EINVAL;
+  }
   return 0;
 }
 
