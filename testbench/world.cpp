@@ -154,17 +154,18 @@ World::Plug World::plug(std::size_t station) const {
 
 /// A frame that a host, or somebody at a free end, has sent.
 void World::saw(const model::FrameRecord& frame) {
+  if (!frame.bad) ++frames_;
   if (capture_ && !frame.bad) capture_->write(frame.end - epoch_, frame.bytes);
   if (frame.from >= hosts_.size()) return;
   if (watch_) watch_->sent(frame);
   if (coverage_) coverage_->sent(frame);
-  if (timeline_) timeline_->frame(frame);
+  if (timeline_) timeline_->frame(frame, frames_);
   if (observer_) observer_(frame);
 }
 
 void World::open_files() {
   if (!options_.capture_path.empty()) capture_ = std::make_unique<model::PcapWriter>(options_.capture_path);
-  if (!options_.timeline_path.empty() || options_.observer != nullptr) {
+  if (!options_.timeline_path.empty() || !options_.observers.empty()) {
     std::vector<Host*> watched;
     for (const auto& host : hosts_) watched.push_back(host.get());
     timeline_ = std::make_unique<Timeline>(options_, epoch_, std::move(watched));
@@ -372,6 +373,7 @@ void World::reset(const WorldOptions& options) {
   const model::Picoseconds past_grid = model::now_ps() % kResetGrid;
   if (past_grid != 0) sc_core::sc_start(model::to_sc_time(kResetGrid - past_grid), sc_core::SC_RUN_TO_TIME);
   epoch_ = model::now_ps();
+  frames_ = 0;
   std::vector<NicKind> kinds;
   for (std::size_t i = 0; i < hosts_.size(); ++i) kinds.push_back(host_options(i).nic.kind);
   options_ = options;

@@ -54,10 +54,10 @@ struct WorldOptions {
   TraceRange trace_range;     ///< Of them; power-on is the last reset
   std::string timeline_path;  ///< Life of each work request (docs/timeline.md); empty: none
   TimelineWindow timeline_window;
-  RunObserver* observer = nullptr;  ///< Hears what the timeline hears; outlives the world
-  std::size_t hosts = 2;            ///< From 1, and with free_ends 2 to kMostHosts. Three and more hang on a switch
-  std::size_t free_ends = 0;        ///< Cables at whose end is no host: World::plug
-  bool switched = false;            ///< Two do so too
+  std::vector<RunObserver*> observers;  ///< Hear what the timeline hears; outlive the world
+  std::size_t hosts = 2;                ///< From 1, and with free_ends 2 to kMostHosts. Three and more hang on a switch
+  std::size_t free_ends = 0;            ///< Cables at whose end is no host: World::plug
+  bool switched = false;                ///< Two do so too
   /// With a switch: of each host's cable, instead of `wire`.
   std::array<std::optional<model::WireOptions>, kMostHosts> each_wire{};
   model::EthernetSwitchOptions ethernet_switch;
@@ -121,8 +121,8 @@ class World : public sc_core::sc_module {
   void declare(Violation violation) { declared_.set(static_cast<std::size_t>(violation)); }
   /// What capture and waves have by now can be read while they go on.
   void flush_files();
-  /// Tells the file of the timeline and the observer what there still is, and ends them. Throws std::runtime_error when
-  /// it could not be written.
+  /// Tells the file of the timeline and the observers what there still is, and ends them. Throws std::runtime_error
+  /// when it could not be written.
   void close_timeline();
   /// Lets simulated time pass without applications.
   void idle(std::uint64_t ns);
@@ -184,6 +184,7 @@ class World : public sc_core::sc_module {
   model::Wire::Tap observer_;
   model::EthernetSwitch::Tap cable_observer_;
   model::Picoseconds epoch_ = 0;
+  std::uint64_t frames_ = 0;              ///< On the wire since then, as a capture has them
   std::uint64_t last_movements_ = 0;      ///< When stuck last looked
   model::Picoseconds last_movement_ = 0;  ///< When it last saw one
 };

@@ -18,14 +18,18 @@ constexpr std::uint64_t kWireOverhead = 24;
 
 // ---- What happens
 
+bool HostReport::counts(const Request& request) const {
+  return !shared_.is_program || (!request.receive && shared_.is_program(host_, request.qp));
+}
+
 void HostReport::request_begins(Request& request) {
-  if (request.receive) return;
+  if (request.receive || !counts(request)) return;
   shared_.work_begins(model::now_ps());
 }
 
 void HostReport::request_ends(Request& request) {
-  shared_.requests.add(request, flights_);
-  if (request.receive) return;
+  (counts(request) ? shared_.requests : shared_.other_requests).add(request, flights_);
+  if (request.receive || !counts(request)) return;
   shared_.work_ends(model::now_ps());
 }
 
@@ -36,6 +40,7 @@ void HostReport::packet_received(Packet& packet) {
   const bool answer = is_response(packet.opcode);
   const auto of = static_cast<std::uint8_t>(answer ? host_ : packet.host);
   const auto qp = static_cast<std::uint8_t>(answer ? packet.dest_qpn : packet.qp);
+  if (shared_.is_program && !shared_.is_program(of, qp)) return;
   const bool seen = packet.wire_end != 0;
   shared_.series.add(SeriesName{SeriesKind::kPayload, here, of, qp}.key(), seen ? packet.wire_start : packet.checked,
                      seen ? packet.wire_end : packet.checked, packet.length);

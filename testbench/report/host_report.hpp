@@ -43,6 +43,9 @@ class HostReport final : public LifeSink {
     void add(std::uint64_t ps);
     [[nodiscard]] nlohmann::ordered_json json() const;
   };
+  /// Whether it is one of SharedFigures::requests.
+  [[nodiscard]] bool counts(const Request& request) const;
+
   static constexpr auto kReasons = static_cast<std::size_t>(StallReason::kCount);
 
   SharedFigures& shared_;

@@ -23,6 +23,7 @@ std::uint64_t picoseconds(double ns) {
 
 std::vector<LifeSink*> RunReport::begin(const WorldOptions& options, std::uint64_t epoch_ps) {
   shared_ = std::make_unique<SharedFigures>();
+  shared_->is_program = is_program_;
   hosts_.clear();
   links_.clear();
   cycles_.clear();
@@ -40,6 +41,11 @@ std::vector<LifeSink*> RunReport::begin(const WorldOptions& options, std::uint64
     sinks.push_back(hosts_.back().get());
   }
   return sinks;
+}
+
+void RunReport::only(std::function<bool(unsigned, std::uint8_t)> is_program) {
+  is_program_ = std::move(is_program);
+  if (shared_) shared_->is_program = is_program_;
 }
 
 void RunReport::end(std::uint64_t now_ps, const std::vector<std::uint64_t>& cycles) {
@@ -117,16 +123,18 @@ nlohmann::ordered_json RunReport::json() const {
   std::uint64_t frames = 0;
   for (const auto& host : hosts_) hosts.push_back(host->json());
   for (const auto& packets : shared_->packets) frames += packets.frames();
-  return {{"end_ns", since(now)},
-          {"work",
-           {{"from_ns", since(work.first_ps())},
-            {"to_ns", since(work.last_ps())},
-            {"ns", work.total_ps(now) / model::kPicosecondsPerNanosecond}}},
-          {"frames", frames},
-          {"links", links_json()},
-          {"requests", shared_->requests.json(epoch_ps_)},
-          {"series", series_json()},
-          {"hosts", std::move(hosts)}};
+  nlohmann::ordered_json json = {{"end_ns", since(now)},
+                                 {"work",
+                                  {{"from_ns", since(work.first_ps())},
+                                   {"to_ns", since(work.last_ps())},
+                                   {"ns", work.total_ps(now) / model::kPicosecondsPerNanosecond}}},
+                                 {"frames", frames},
+                                 {"links", links_json()},
+                                 {"requests", shared_->requests.json(epoch_ps_)},
+                                 {"series", series_json()},
+                                 {"hosts", std::move(hosts)}};
+  if (is_program_) json["other_requests"] = shared_->other_requests.json(epoch_ps_);
+  return json;
 }
 
 }  // namespace rnic::testbench

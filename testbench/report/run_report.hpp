@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "testbench/report/host_report.hpp"
@@ -16,6 +18,9 @@ namespace rnic::testbench {
 class RunReport final : public RunObserver {
  public:
   [[nodiscard]] std::vector<LifeSink*> begin(const WorldOptions& options, std::uint64_t epoch_ps) override;
+  /// From now on only requests of send queues of these queue pairs (of host, index) count as requests and payload;
+  /// those of others (the kernel drivers'), and Receives, are "other_requests".
+  void only(std::function<bool(unsigned, std::uint8_t)> is_program);
   void end(std::uint64_t now_ps, const std::vector<std::uint64_t>& cycles) override;
 
   /// What it has seen, of the run that began last; "series" of the busiest queue pairs, the others together. Null when
@@ -31,6 +36,7 @@ class RunReport final : public RunObserver {
     std::uint64_t clock_period_ps{};
   };
 
+  std::function<bool(unsigned, std::uint8_t)> is_program_;
   std::unique_ptr<SharedFigures> shared_;
   std::vector<std::unique_ptr<HostReport>> hosts_;
   std::vector<Link> links_;

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 
 #include "testbench/report/packet_figures.hpp"
 #include "testbench/report/request_figures.hpp"
@@ -46,7 +47,8 @@ struct SeriesName {
 struct SharedFigures {
   static constexpr std::size_t kMostHosts = 16;
 
-  RequestFigures requests;
+  std::function<bool(unsigned host, std::uint8_t qp)> is_program;  ///< RunReport::only; empty: all are
+  RequestFigures requests, other_requests;
   TimeSeries series;
   WorkTime work;
   std::array<PacketFigures, kMostHosts> packets;  ///< Of each host

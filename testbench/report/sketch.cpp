@@ -34,6 +34,15 @@ void Sketch::add(std::uint64_t value) {
   most_ = std::max(most_, value);
 }
 
+void Sketch::add(const Sketch& other) {
+  if (counts_.size() < other.counts_.size()) counts_.resize(other.counts_.size());
+  for (std::size_t i = 0; i < other.counts_.size(); ++i) counts_[i] += other.counts_[i];
+  count_ += other.count_;
+  sum_ += other.sum_;
+  least_ = std::min(least_, other.least_);
+  most_ = std::max(most_, other.most_);
+}
+
 std::uint64_t Sketch::quantile(std::uint64_t permille) const {
   if (count_ == 0) return 0;
   // In two parts, so that nothing overflows.

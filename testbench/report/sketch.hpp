@@ -17,6 +17,8 @@ class Sketch {
   };
 
   void add(std::uint64_t value);
+  /// All that `other` has.
+  void add(const Sketch& other);
   [[nodiscard]] std::uint64_t count() const { return count_; }
   [[nodiscard]] std::uint64_t least() const { return count_ == 0 ? 0 : least_; }
   [[nodiscard]] std::uint64_t most() const { return most_; }

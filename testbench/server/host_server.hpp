@@ -18,6 +18,7 @@
 #include "testbench/server/call_threads.hpp"
 #include "testbench/server/listener.hpp"
 #include "testbench/server/poller.hpp"
+#include "testbench/server/process_book.hpp"
 #include "testbench/server/process_quota.hpp"
 #include "testbench/server/session.hpp"
 
@@ -61,6 +62,9 @@ class HostServer {
   [[nodiscard]] const std::list<std::shared_ptr<Session>>& sessions() const { return sessions_; }
   /// One that has not come to the socket.
   void add(std::shared_ptr<Session> session) { sessions_.push_back(std::move(session)); }
+  /// The processes that have come to it.
+  [[nodiscard]] ProcessBook& book() { return book_; }
+  [[nodiscard]] const ProcessBook& book() const { return book_; }
   /// Of a process: that of all of its connections. Throws std::bad_alloc.
   [[nodiscard]] std::shared_ptr<kmd::Account> account_of(std::int32_t process);
   void log(const std::string& line) { log_(host_.basename() + (": " + line)); }
@@ -93,6 +97,7 @@ class HostServer {
   std::unique_ptr<NetworkThread> network_;
   std::unique_ptr<Listener> listener_;
   Poller::Watch listener_watch_{};
+  ProcessBook book_;
   std::list<std::shared_ptr<Session>> sessions_;
   std::unordered_map<std::uint64_t, std::weak_ptr<Session>> rings_;  ///< By number of the page: who has mapped it
   kmd::Quota quota_;

@@ -86,6 +86,11 @@ const std::vector<kmd::Gid>& MachineServer::gids(std::size_t index) const {
   return index < options_.gids.size() ? options_.gids[index] : kNone;
 }
 
+bool MachineServer::had(std::size_t host, std::uint8_t qp) const {
+  return std::any_of(hosts_.begin(), hosts_.end(),
+                     [&](const auto& one) { return one->host().index() == host && one->book().had(qp); });
+}
+
 /// It learns where frames for the addresses of the others go.
 void MachineServer::introduce(HostServer& host) {
   const auto learn = [&host](const kmd::Gid& gid, std::size_t index) {

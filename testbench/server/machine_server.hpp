@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <string>
@@ -23,15 +24,17 @@ namespace rnic::testbench {
 class Overseers;
 
 struct MachineServerOptions {
-  std::vector<FrameSocketOptions> sockets;  ///< At the free ends of the world, in their order
-  std::string folder;                       ///< Of the sockets, one a host: host0, host1, ...
-  std::vector<std::vector<kmd::Gid>> gids;  ///< Of each host, beside its link-local one
-  ProcessQuota quota{};                     ///< Of each process on a host
-  std::set<std::size_t> guests;             ///< Hosts that are guests' (docs/guest.md), by number
-  bool late_entries = false;                ///< Guests see an entry's phase before the rest of it
-  std::uint64_t mtu{};                      ///< Of every port, bytes; 0: what its device can
-  bool paused = false;                      ///< Time stands still until the first pause()
-  EventLogWriter* log = nullptr;            ///< Hears all that comes from outside, if it is there; outlives the server
+  std::vector<FrameSocketOptions> sockets;          ///< At the free ends of the world, in their order
+  std::string folder;                               ///< Of the sockets, one a host: host0, host1, ...
+  std::vector<std::vector<kmd::Gid>> gids;          ///< Of each host, beside its link-local one
+  ProcessQuota quota{};                             ///< Of each process on a host
+  std::set<std::size_t> guests;                     ///< Hosts that are guests' (docs/guest.md), by number
+  bool late_entries = false;                        ///< Guests see an entry's phase before the rest of it
+  std::uint64_t mtu{};                              ///< Of every port, bytes; 0: what its device can
+  bool paused = false;                              ///< Time stands still until the first pause()
+  std::function<nlohmann::ordered_json()> figures;  ///< Answers the question "figures" at the control socket
+  std::function<void(nlohmann::ordered_json)> run;  ///< Takes what the line "run JSON" there says
+  EventLogWriter* log = nullptr;  ///< Hears all that comes from outside, if it is there; outlives the server
 };
 
 /// A world that runs by itself, for processes that come to its hosts (docs/server.md), or once more as a log says
@@ -80,7 +83,10 @@ class MachineServer {
   [[nodiscard]] std::uint64_t stood_still_ns() const { return stood_still_ns_; }
   [[nodiscard]] CallThreads& calls() { return calls_; }
   [[nodiscard]] World& world() { return world_; }
+  [[nodiscard]] const MachineServerOptions& options() const { return options_; }
   [[nodiscard]] EventLogWriter* event_log() { return options_.log; }
+  /// Whether a process has had the queue pair of this index on this host; others are the kernel drivers'.
+  [[nodiscard]] bool had(std::size_t host, std::uint8_t qp) const;
   /// Those that are not guests'.
   [[nodiscard]] const std::vector<std::unique_ptr<HostServer>>& hosts() const { return hosts_; }
   [[nodiscard]] const std::vector<std::unique_ptr<GuestHost>>& guests() const { return guests_; }

@@ -21,7 +21,8 @@ using Json = nlohmann::ordered_json;
 
 /// Of people who look at once.
 constexpr std::size_t kMostOverseers = 16;
-constexpr std::size_t kMostQuestion = 16;
+constexpr std::size_t kMostQuestion = 256 << 10;
+constexpr std::string_view kRun = "run ";
 
 std::string name_of(std::int32_t process) {
   std::ifstream file("/proc/" + std::to_string(process) + "/comm");
@@ -188,20 +189,36 @@ void Overseers::accept() {
 
 void Overseers::hear(const std::shared_ptr<One>& one) {
   for (;;) {
-    std::array<char, kMostQuestion> piece;
+    std::array<char, 4096> piece;
     const ssize_t got = recv(one->peer.socket.get(), piece.data(), piece.size(), 0);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && errno == EAGAIN) return;
     if (got > 0) one->question.append(piece.data(), static_cast<std::size_t>(got));
     if (got <= 0 || one->question.size() > kMostQuestion) return forget(one);
-    if (one->question == "ps\n" || one->question == "stat\n") return answer(one);
+    if (!one->question.ends_with('\n')) continue;
+    one->question.pop_back();
+    if (one->question == "ps" || one->question == "stat") return look(one);
+    const auto text = answer(one->question);
+    if (text) static_cast<void>(remote::send_all(one->peer.socket.get(), std::as_bytes(std::span(*text))));
+    return forget(one);
   }
 }
 
-void Overseers::answer(const std::shared_ptr<One>& one) {
+/// Of what needs no simulated time; nothing: there is no such question.
+std::optional<std::string> Overseers::answer(const std::string& question) {
+  const MachineServerOptions& options = server_.options();
+  if (question == "figures" && options.figures) return options.figures().dump() + "\n";
+  if (!question.starts_with(kRun) || !options.run) return {};
+  auto run = Json::parse(question.substr(kRun.size()), nullptr, false);
+  if (!run.is_object()) return {};
+  options.run(std::move(run));
+  return "{}\n";
+}
+
+void Overseers::look(const std::shared_ptr<One>& one) {
   server_.poller().remove(one->peer.socket.get(), one->watch);
   all_.remove(one);
-  const bool counters = one->question == "stat\n";
+  const bool counters = one->question == "stat";
   if (server_.event_log() != nullptr) server_.event_log()->look(counters);
   // What the device has counted takes simulated time to read.
   server_.calls().run([server = &server_, one, counters] {

@@ -3,6 +3,7 @@
 #include <list>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "testbench/server/listener.hpp"
@@ -16,8 +17,9 @@ class MachineServer;
 /// when there are to be counters.
 [[nodiscard]] nlohmann::ordered_json machine_json(MachineServer& server, bool counters);
 
-/// Who looks at a machine from outside (`rnic ps`, `rnic stat`): a socket beside those of the hosts. A question is a
-/// line, "ps" or "stat"; its answer is a JSON object, and the end of the connection.
+/// The control socket of a machine, beside those of the hosts. A question is a line: "ps" or "stat" (machine_json),
+/// "figures" (what the processes did, MachineServerOptions::figures), or "run JSON" (what `rnic exec` reports of its
+/// programs, MachineServerOptions::run). The answer is a JSON object, and the end of the connection.
 class Overseers {
  public:
   /// Throws as Listener.
@@ -35,7 +37,8 @@ class Overseers {
 
   void accept();
   void hear(const std::shared_ptr<One>& one);
-  void answer(const std::shared_ptr<One>& one);
+  void look(const std::shared_ptr<One>& one);
+  [[nodiscard]] std::optional<std::string> answer(const std::string& question);
   void forget(const std::shared_ptr<One>& one);
 
   MachineServer& server_;

@@ -13,7 +13,7 @@
 namespace rnic::testbench {
 
 Session::Session(HostServer& host, std::int32_t process)
-    : host_(host), process_(process), account_(host.account_of(process)) {}
+    : host_(host), process_(process), account_(host.account_of(process)), record_(host.book().begin(process)) {}
 
 bool Session::own_page(std::uint64_t offset, std::uint32_t bytes) const {
   if (offset % bytes != 0) return false;
@@ -110,7 +110,9 @@ void Session::call(RequestFrame frame) {
     one->client->call(request.body, buffer);
     calls::AnswerHeader header;
     std::memcpy(&header, buffer.data(), sizeof header);
-    answer(request.header, calls::Status::kSuccess, std::span(buffer).first(header.size));
+    const auto answered = std::span(buffer).first(header.size);
+    host_.book().called(*record_, request.header.client, request.body, answered);
+    answer(request.header, calls::Status::kSuccess, answered);
   });
 }
 

@@ -16,6 +16,7 @@
 #include "driver/remote/protocol.hpp"
 #include "testbench/server/event_pipe.hpp"
 #include "testbench/server/frame_reader.hpp"
+#include "testbench/server/process_book.hpp"
 
 namespace rnic::testbench {
 
@@ -64,6 +65,8 @@ class Session : public std::enable_shared_from_this<Session> {
   /// What it has together with the other connections of its process.
   [[nodiscard]] const kmd::Account& account() const { return *account_; }
   [[nodiscard]] Figures figures() const { return {clients_.size(), calls_made_, doorbells_made_}; }
+  /// What its process has done, as the host's book has it.
+  [[nodiscard]] const ProcessRecord& record() const { return *record_; }
   /// Its clients. Each stays as long as it is kept.
   [[nodiscard]] std::vector<std::shared_ptr<kmd::Client>> clients() const;
 
@@ -116,6 +119,7 @@ class Session : public std::enable_shared_from_this<Session> {
   HostServer& host_;
   const std::int32_t process_;
   const std::shared_ptr<kmd::Account> account_;
+  const std::shared_ptr<ProcessRecord> record_;
   bool ended_ = false;
   std::size_t calls_ = 0;  ///< Under way
   std::uint64_t calls_made_ = 0, doorbells_made_ = 0;

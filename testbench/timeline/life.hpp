@@ -93,7 +93,11 @@ struct Packet {
   unsigned tlb_misses{};
   bool repeated{}, dropped{}, lost{}, fault{}, receiving{};
   RxReason reason{};
-  RequestPtr request;  ///< Whose it is; of a response the one that it completes
+  std::uint64_t frame{};          ///< Its number in a capture of the wire, from 1 on; 0: it has not left
+  std::uint8_t syndrome{};        ///< AETH, as it was received
+  std::uint64_t va{};             ///< RETH or AtomicETH, as it was received
+  std::uint32_t rkey{}, asked{};  ///< The same: R_Key, and bytes (DMA length)
+  RequestPtr request;             ///< Whose it is; of a response the one that it completes
   TraceFile::Track tx{}, wire{}, rx{};
   unsigned tx_lane{}, rx_lane{}, receiver{};
   std::uint64_t answers{};  ///< Packet whose execution made a response, or 0

@@ -33,6 +33,8 @@ class LifeSink {
   virtual ~LifeSink() = default;
 
   virtual void request_begins(Request& request) = 0;
+  /// Its CQE is made: `status` is known. It ends when the CQE is polled, or later.
+  virtual void request_completes(Request&) {}
   /// It is over, with all that is known of it.
   virtual void request_ends(Request& request) = 0;
 
@@ -69,6 +71,9 @@ class LifeSinks final : public LifeSink {
 
   void request_begins(Request& request) override {
     for (auto* sink : sinks_) sink->request_begins(request);
+  }
+  void request_completes(Request& request) override {
+    for (auto* sink : sinks_) sink->request_completes(request);
   }
   void request_ends(Request& request) override {
     if (std::exchange(request.over, true)) return;

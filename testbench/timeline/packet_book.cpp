@@ -127,6 +127,10 @@ void PacketBook::judged(const rtl::RxDesc& head, RxReason reason, std::uint64_t 
     judged_->dest_qpn = head.dest_qpn;
     judged_->length = head.payload_length;
   }
+  judged_->syndrome = head.syndrome;
+  judged_->va = head.va;
+  judged_->rkey = head.rkey;
+  judged_->asked = head.dma_length;
   judged_->checked = now;
   judged_->reason = reason;
   judged_->receiver = host_;

@@ -244,6 +244,7 @@ void RequestBook::cqe(const CqeWrite& cqe, std::uint64_t now) {
   known->mark(Stage::kCqeMade, now);
   known->status = cqe.status;
   known->has_cqe = true;
+  sink_.request_completes(*known);
   cqe_writes_[cqe.address] = known;
   auto& entries = cqs_[cqe.cqn];
   if (!entries.empty() && cqe.end != ((entries.back().end + 1) & kPsnMask24)) {

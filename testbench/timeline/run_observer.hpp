@@ -9,7 +9,7 @@ namespace rnic::testbench {
 
 struct WorldOptions;
 
-/// Wants to hear what the timeline hears of a run (WorldOptions::observer).
+/// Wants to hear what the timeline hears of a run (WorldOptions::observers).
 class RunObserver {
  public:
   virtual ~RunObserver() = default;

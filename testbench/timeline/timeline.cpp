@@ -12,11 +12,11 @@
 namespace rnic::testbench {
 
 Timeline::Timeline(const WorldOptions& options, std::uint64_t epoch_ps, std::vector<Host*> hosts)
-    : observer_(options.observer), hosts_(std::move(hosts)) {
+    : observers_(options.observers), hosts_(std::move(hosts)) {
   if (!options.timeline_path.empty())
     file_ = std::make_unique<TraceFile>(options.timeline_path, options.timeline_window, epoch_ps);
-  std::vector<LifeSink*> observing;
-  if (observer_ != nullptr) observing = observer_->begin(options, epoch_ps);
+  std::vector<std::vector<LifeSink*>> observing;
+  for (auto* observer : observers_) observing.push_back(observer->begin(options, epoch_ps));
   for (std::size_t i = 0; i < hosts_.size(); ++i) {
     const auto number = static_cast<unsigned>(i);
     lives_.push_back(std::make_unique<HostTimeline>(number));
@@ -25,7 +25,7 @@ Timeline::Timeline(const WorldOptions& options, std::uint64_t epoch_ps, std::vec
       writers_.push_back(std::make_unique<LifeWriter>(*file_, number));
       life.sinks().add(*writers_.back());
     }
-    if (observer_ != nullptr) life.sinks().add(*observing.at(i));
+    for (const auto& sinks : observing) life.sinks().add(*sinks.at(i));
     auto& root_complex = hosts_[i]->root_complex();
     root_complex.request_taps().add(
         this, [&life](const model::HostRequest& request) { life.requests().sent_to_nic(request, model::now_ps()); });
@@ -54,7 +54,7 @@ void Timeline::close() {
     host->nic().listen(nullptr);
   }
   for (const auto& life : lives_) life->finish();
-  if (auto* observer = std::exchange(observer_, nullptr)) observer->end(model::now_ps(), cycles);
+  for (auto* observer : std::exchange(observers_, {})) observer->end(model::now_ps(), cycles);
   if (file_) file_->close();
 }
 
@@ -66,7 +66,7 @@ std::size_t Timeline::receiver_of(const model::FrameRecord& record) const {
   return lives_.size() == 2 ? 1 - record.from : record.from;
 }
 
-void Timeline::frame(const model::FrameRecord& record) {
+void Timeline::frame(const model::FrameRecord& record, std::uint64_t number) {
   if (record.bad) return;
   HostTimeline& sender = *lives_.at(record.from);
   Frame frame{record.start, record.end, record.bytes.size(), false, 0, 0, 0, record.injected, record.faults};
@@ -78,6 +78,7 @@ void Timeline::frame(const model::FrameRecord& record) {
   frame.dest_qpn = roce->dest_qpn;
   const PacketPtr packet = record.injected ? nullptr : sender.packets().left(roce->opcode, roce->psn);
   if (packet) {
+    packet->frame = number;
     packet->wire_start = record.start;
     packet->wire_end = record.end;
     packet->dest_qpn = roce->dest_qpn;

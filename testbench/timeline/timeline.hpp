@@ -15,7 +15,7 @@ namespace rnic::testbench {
 class Host;
 
 /// Watches hosts, their NICs and the network between them, and tells what becomes of each work request and each packet
-/// (docs/timeline.md): writes it to a file, or has an observer hear it, or both. It disturbs nothing; what is over is
+/// (docs/timeline.md): writes it to a file, or has observers hear it, or both. It disturbs nothing; what is over is
 /// told and forgotten.
 class Timeline {
  public:
@@ -26,8 +26,8 @@ class Timeline {
   Timeline(const Timeline&) = delete;
   Timeline& operator=(const Timeline&) = delete;
 
-  /// A host has sent this frame.
-  void frame(const model::FrameRecord& record);
+  /// A host has sent this frame, which is number `number` in a capture of the wire.
+  void frame(const model::FrameRecord& record, std::uint64_t number);
   /// Watches no longer, and tells what there is. Throws std::runtime_error when the file could not be written.
   void close();
 
@@ -36,7 +36,7 @@ class Timeline {
 
   std::unique_ptr<TraceFile> file_;                   ///< Or none
   std::vector<std::unique_ptr<LifeWriter>> writers_;  ///< To it, of each host
-  RunObserver* observer_;                             ///< Or null
+  std::vector<RunObserver*> observers_;
   std::vector<Host*> hosts_;
   std::vector<std::unique_ptr<HostTimeline>> lives_;
 };

@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "testbench/tool/commands.hpp"
+#include "testbench/tool/exec_run.hpp"
+#include "testbench/tool/failure_folder.hpp"
 #include "testbench/tool/machine_process.hpp"
 #include "testbench/tool/program_pair.hpp"
 #include "testbench/tool/report.hpp"
@@ -37,6 +39,17 @@ MachineProcess find_machine(const ExecArguments& arguments) {
   return MachineProcess::start(arguments.serve);
 }
 
+/// Behind the programs: says what they did, and ends the machine if it is our own.
+int finish(const ExecRun& run, MachineProcess& machine, std::FILE* out) {
+  run.print(machine, out);
+  if (machine.own()) {
+    std::string line = "rnic";
+    for (const auto& argument : command_line({"--out", "--log"})) line += ' ' + quoted(argument);
+    run.tell(machine, line);
+  }
+  return machine.end();
+}
+
 pid_t g_program = -1;
 
 /// The program hears what is meant for it.
@@ -49,7 +62,7 @@ int run_program(const ExecArguments& arguments) {
   ChildOptions options;
   options.command = arguments.programs;
   options.environment = machine.environment(arguments.host);
-  int code = 127;
+  RunProgram run{.role = "", .host = arguments.host, .command = arguments.programs, .code = 127};
   try {
     ChildProcess program(options);
     g_program = program.process();
@@ -57,12 +70,15 @@ int run_program(const ExecArguments& arguments) {
     std::signal(SIGINT, SIG_IGN);
     std::signal(SIGQUIT, SIG_IGN);
     std::signal(SIGTERM, pass_on);
-    code = program.wait();
+    run.process = g_program;
+    run.code = program.wait();
     g_program = -1;
   } catch (const std::system_error& error) {
     fmt::print(stderr, "rnic: {}\n", error.what());
   }
-  const int machine_code = machine.end();
+  const int code = run.code;
+  // Standard output is the program's.
+  const int machine_code = finish(ExecRun({std::move(run)}), machine, stderr);
   return code != 0 ? code : machine_code;
 }
 
@@ -80,8 +96,8 @@ int run_pair(ExecArguments& arguments) {
   const bool own = arguments.folder.empty();
   if (own) pair.make_folder(arguments.serve);
   MachineProcess machine = find_machine(arguments);
-  const int code = pair.run(machine);
-  const int machine_code = machine.end();
+  const ExecRun run(pair.run(machine));
+  const int code = run.code(), machine_code = finish(run, machine, stdout);
   if (own) fmt::print("rnic: capture, timeline and report are in {}\n", pair.folder);
   return code != 0 ? code : machine_code;
 }

@@ -73,6 +73,11 @@ std::vector<std::string> command_line(const std::vector<std::string>& without) {
   std::vector<std::string> kept;
   const auto& all = remembered();
   for (std::size_t i = 1; i < all.size(); ++i) {
+    // What follows are programs with options of their own.
+    if (all[i] == "--") {
+      kept.insert(kept.end(), all.begin() + static_cast<std::ptrdiff_t>(i), all.end());
+      break;
+    }
     const std::string name = all[i].substr(0, all[i].find('='));
     if (std::find(out.begin(), out.end(), name) == out.end())
       kept.push_back(all[i]);

@@ -11,7 +11,7 @@ namespace rnic::testbench {
 /// The command line of this process, for those who run it again. Called once, before all else.
 void remember_command_line(int argc, char** argv);
 /// The same without the program, the options named `without` and their values, and those that say where a run leaves
-/// its files.
+/// its files. What stands behind a "--" stays as it is.
 [[nodiscard]] std::vector<std::string> command_line(const std::vector<std::string>& without = {});
 
 /// `text` as a shell reads it.

@@ -21,6 +21,8 @@ struct MachineOutputs {
   void check(const WorldOptions& options) const;
   /// Behind the run: its figures, and how it ended. Throws UsageError, or std::runtime_error.
   void write(World& world, const nlohmann::ordered_json& figures, bool good, const std::string& outcome);
+  /// The same of a run whose outcome is in the report already.
+  void write(World& world, const nlohmann::ordered_json& figures);
 };
 
 /// What a machine has come to. They depend on what is simulated alone.

@@ -29,6 +29,8 @@ class MachineProcess {
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> environment(unsigned host) const;
   /// Where its sockets are.
   [[nodiscard]] const std::string& folder() const { return folder_; }
+  /// Whether it is our own.
+  [[nodiscard]] bool own() const { return own_.has_value(); }
   /// As ask_machine.
   [[nodiscard]] nlohmann::ordered_json ask(const std::string& question) const;
   /// Ends it, if it is our own, with its outputs; returns its exit code.

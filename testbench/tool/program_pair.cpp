@@ -178,9 +178,10 @@ void ProgramPair::make_folder(std::vector<std::string>& arguments) {
   }
 }
 
-int ProgramPair::run(const MachineProcess& machine) const {
+std::vector<RunProgram> ProgramPair::run(const MachineProcess& machine) const {
   std::array<Member, 2> members{Member("server", folder), Member("client", folder)};
   auto& [first, second] = members;
+  bool ended_by_us = false;
   first.start(server, machine, 0);
   follow(members, kPatienceToListen, [&] {
     const pid_t process = first.child().process();
@@ -191,7 +192,8 @@ int ProgramPair::run(const MachineProcess& machine) const {
     follow(members, {}, [&] { return !second.runs(); });
     follow(members, kPatienceToEnd, [&] { return !first.runs(); });
     if (first.runs()) {
-      fmt::print("rnic: the server stays: it is ended\n");
+      ended_by_us = true;
+      fmt::print("rnic: the client has ended and the server has not: rnic ends the server\n");
       first.child().signal(SIGTERM);
       follow(members, kPatienceToEnd, [&] { return !first.runs(); });
       first.child().signal(SIGKILL);
@@ -202,10 +204,16 @@ int ProgramPair::run(const MachineProcess& machine) const {
   for (auto& member : members) {
     while (member.descriptor() >= 0) member.take();
   }
-  const int server_code = first.child().wait();
-  const int client_code = second.started() ? second.child().wait() : 0;
-  if (client_code != 0) return client_code;
-  return server_code == 0 && !second.started() ? 1 : server_code;
+  std::vector<RunProgram> ran{{.role = "server", .host = 0, .command = server},
+                              {.role = "client", .host = 1, .command = client}};
+  for (std::size_t i = 0; i < ran.size(); ++i) {
+    if (!members[i].started()) continue;
+    ran[i].process = members[i].child().process();
+    ran[i].code = members[i].child().wait();
+  }
+  // Ended by us is no success of a server whose client has failed.
+  ran[0].ended_by_us = ended_by_us;
+  return ran;
 }
 
 }  // namespace rnic::testbench

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "testbench/tool/machine_process.hpp"
+#include "testbench/tool/exec_run.hpp"
 
 namespace rnic::testbench {
 
@@ -17,9 +17,8 @@ struct ProgramPair {
   /// timeline, report and figures there, as far as nothing else was said. Throws UsageError.
   void make_folder(std::vector<std::string>& arguments);
   /// Runs both, the client once the server listens, with the lines of both on standard output, each behind its name.
-  /// Returns the client's exit code, or, if that is 0, the server's. A server that stays when its client has gone is
-  /// ended after a while.
-  int run(const MachineProcess& machine) const;
+  /// A server that stays when its client has gone is ended after a while.
+  [[nodiscard]] std::vector<RunProgram> run(const MachineProcess& machine) const;
 };
 
 }  // namespace rnic::testbench

@@ -15,10 +15,10 @@ namespace rnic::testbench {
 namespace {
 
 /// Options that change nothing of what is simulated; the defaults of some are those of the machine.
-constexpr std::array<std::string_view, 14> kNoSettings = {
-    "--help",    "--report", "--json",         "--timeline",    "--timeline-window",
-    "--pcap",    "--trace",  "--trace-window", "--trace-scope", "--failures",
-    "--threads", "--jobs",   "--junit",        "--log"};
+constexpr std::array<std::string_view, 18> kNoSettings = {
+    "--help",  "--report",       "--json",        "--timeline", "--timeline-window", "--pcap",
+    "--trace", "--trace-window", "--trace-scope", "--failures", "--threads",         "--jobs",
+    "--junit", "--log",          "--dir",         "--quiet",    "--ready-fd",        "--programs"};
 
 }  // namespace
 

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include <exception>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -20,7 +21,13 @@ class ReportFile {
   /// Throws UsageError when the file cannot be written.
   void check() const;
   /// A world made or reset with `options` is collected.
-  void observe(WorldOptions& options) { options.observer = wanted() ? &run_ : nullptr; }
+  void observe(WorldOptions& options) {
+    std::erase(options.observers, &run_);
+    if (wanted()) options.observers.push_back(&run_);
+  }
+
+  /// As RunReport::only.
+  void only(std::function<bool(unsigned, std::uint8_t)> is_program) { run_.only(std::move(is_program)); }
 
   /// A figure at the head of the report, in the group of its name.
   void add_figure(const std::string& group, const std::string& name, nlohmann::ordered_json value,

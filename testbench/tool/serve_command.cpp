@@ -16,6 +16,7 @@
 #include "testbench/tool/commands.hpp"
 #include "testbench/tool/machine_arguments.hpp"
 #include "testbench/tool/machine_outputs.hpp"
+#include "testbench/tool/machine_programs.hpp"
 #include "testbench/tool/report.hpp"
 #include "testbench/tool/run_folder.hpp"
 #include "testbench/tool/status_line.hpp"
@@ -31,6 +32,7 @@ struct ServeArguments {
   bool paused = false;
   bool quiet = false;
   bool late_entries = false;
+  bool programs = false;
   int ready = -1;
 };
 
@@ -128,14 +130,22 @@ int run_serve_command(ServeArguments& arguments) {
   const auto log = begin_log(arguments);
   DrawnWorld drawn = arguments.machine.world.draw();
   arguments.outputs.report.observe(drawn.options);
+  MachinePrograms programs;
+  if (arguments.programs) programs.observe(drawn.options);
   World world(drawn.options);
   MachineServerOptions options = arguments.machine.server_options(world.hosts());
   options.folder = arguments.folder;
   options.paused = arguments.paused;
   options.late_entries = arguments.late_entries;
   options.log = log.get();
+  MachineServer* running = nullptr;
+  options.figures = [&] { return programs.figures(*running); };
+  options.run = [&](nlohmann::ordered_json run) { programs.take(std::move(run)); };
   MachineServer server(world, std::move(options),
                        [](const std::string& line) { fmt::print(stderr, "rnic: {}\n", line); });
+  running = &server;
+  if (arguments.programs)
+    arguments.outputs.report.only([&server](unsigned host, std::uint8_t qp) { return server.had(host, qp); });
   arguments.outputs.report.watch(world, [&] {
     serve(server, signals, arguments);
     world.judge();
@@ -145,7 +155,13 @@ int run_serve_command(ServeArguments& arguments) {
     log->end(figures.dump());
     if (!log->failure().empty()) fmt::print(stderr, "rnic: {}\n", log->failure());
   }
-  arguments.outputs.write(world, figures, true, "the machine was ended by a signal");
+  world.close_timeline();
+  if (arguments.programs) programs.fill(arguments.outputs.report, server);
+  if (programs.told()) {
+    arguments.outputs.write(world, figures);
+  } else {
+    arguments.outputs.write(world, figures, true, "the machine was ended by a signal");
+  }
   return 0;
 }
 
@@ -166,6 +182,8 @@ void add_serve_command(CLI::App& tool, std::function<int()>& action) {
       "--late-entries", arguments->late_entries,
       "A guest sees the phase of an entry before the rest of it, until it reads a register (docs/guest.md)");
   command->add_flag("--pause", arguments->paused, "Time stands still until SIGUSR1 comes, which stops it again, too");
+  command->add_flag("--programs", arguments->programs,
+                    "Follow the requests of each queue pair, for what rnic exec prints of its programs");
   command->add_flag("--quiet", arguments->quiet, "No status line on a terminal");
   command->add_option("--ready-fd", arguments->ready, "Descriptor to write a line to when processes can come");
   command->add_option("--log", arguments->log,

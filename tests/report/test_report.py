@@ -7,6 +7,7 @@ Keeps screenshots in the folder SCREENSHOTS. Exit code 77: there is no Chromium,
 import collections
 import functools
 import json
+import os
 import pathlib
 import random
 import re
@@ -24,6 +25,7 @@ rnic = functools.partial(rnic_tool.rnic, timeout=600)
 SKIPPED = 77
 RIGHT, LEFT, END, HOME, ESCAPE, SPACE, ENTER, TAB = "\ue014", "\ue012", "\ue010", "\ue011", "\ue00c", " ", "\ue007", "\ue004"
 LOSS = {"wire": {"both": {"drop": 0.02, "duplicate": 0.01, "reorder": 0.01, "corrupt": 0.01}}}
+WRITING = os.environ.get("RNIC_WRITING")  # tests/server/writing.cpp
 VECTOR = ROOT / "tests/vectors/credits/write_needs_none.json"
 DATA = re.compile(r'<script type="application/json" id="report">(.*?)</script>', re.DOTALL)
 
@@ -61,6 +63,11 @@ class Runs:
             "sweep": (["bench", "--sweep", "message", "--at", "8,4096,65536", "--qps", 4], ["--json"]),
             "verify": (["verify", VECTOR], ["--timeline", "--pcap"]),
         }
+        self.programs = {}
+        if WRITING:
+            for name, mode in (("exec", "good"), ("refused", "rights")):
+                self.arguments[name] = (["exec", "--pair", "--out", folder / f"{name}_pair"], ["--pcap"])
+                self.programs[name] = ["--", WRITING, "server", mode, folder / f"{name}_port", "--", WRITING, "client", mode, folder / f"{name}_port"]
 
     def path(self, name, suffix):
         return self.folder / f"{name}.{suffix}"
@@ -72,8 +79,8 @@ class Runs:
             arguments, files = self.arguments[name]
             suffixes = {"--json": "json", "--timeline": "timeline.json", "--pcap": "pcap"}
             written = [text for option in files for text in (option, self.path(name, suffixes[option]))]
-            self.done[name] = rnic(*arguments, "--report", page, *written)
-            expected = 1 if name == "failed" else 0
+            self.done[name] = rnic(*arguments, "--report", page, *written, *self.programs.get(name, []))
+            expected = 1 if name in ("failed", "refused") else 0
             assert self.done[name].returncode == expected, self.done[name].stdout + self.done[name].stderr
         return page
 
@@ -227,6 +234,49 @@ class ReportTest(unittest.TestCase):
         self.assert_silent(name)
         self.assertIn(name.replace("'", "'\\''"), self.browser.all("#command")[0].text())
         self.assertNotIn("<!--", DATA.search(page.read_text())[1])
+
+    # ---- The programs of rnic exec
+
+    @unittest.skipUnless(WRITING, "RNIC_WRITING names no server_writing")
+    def test_the_page_of_exec_is_about_its_programs(self):
+        for name, mark in (("exec", "good"), ("refused", "failed")):
+            data = self.runs.data(name)
+            self.open(self.runs.run(name))
+            self.assertEqual(self.browser.all("#title")[0].text(), "rnic exec: server_writing and server_writing")
+            self.assertEqual(self.browser.all("#outcome .mark")[0].text(), mark)
+            self.assertIn(f"the client ended with exit code {int(name == 'refused')}", self.browser.all("#outcome")[0].text())
+            again = self.browser.all("#command")[0].text()
+            self.assertTrue(again.startswith("rnic exec --pair -- "), again)
+            self.assertTrue(again.endswith(f"_port -- {WRITING} client {'good' if mark == 'good' else 'rights'} {self.runs.folder / name}_port"), again)
+            self.assertEqual([(one["kind"], one["count"]) for one in data["run"]["requests"]], [("Write", 1)])
+            rows = self.browser.script("return [...document.querySelectorAll('#programs table')].map((one) => one.caption.textContent)")
+            self.assertIn("Programs, and how they ended", rows)
+            self.assertEqual("Queue pairs: goodput and latency of their requests" in rows, mark == "good")
+            self.assertEqual(len(self.browser.all(".diagnosis")), int(mark == "failed"))
+        # The good one: 8,192 bytes of one Write, from its doorbell to its completion.
+        self.open(self.runs.run("exec"))
+        shown = {e.attribute("data-figure"): e.attribute("data-value") for e in self.browser.all("[data-figure]")}
+        pair = self.runs.data("exec")["processes"][1]["queue_pairs"][0]
+        self.assertEqual(float(shown["server_writing on host1: goodput"]), pair["goodput_gbps"])
+        self.assertAlmostEqual(pair["goodput_gbps"], 8 * 8192 / (pair["to_ns"] - pair["from_ns"]), places=6)
+
+    @unittest.skipUnless(WRITING, "RNIC_WRITING names no server_writing")
+    def test_a_diagnosis_names_frames_of_the_capture(self):
+        self.open(self.runs.run("refused"))
+        text = self.browser.all(".diagnosis")[0].text()
+        self.assertIn("without remote write access", text)
+        frames = re.findall(r"frame (\d+) of the capture at (\d+) ns \(the (\w+), (\w+), PSN (\d+)\)", text)
+        self.assertEqual([one[2] for one in frames], ["request", "answer"])
+        data, records, at = self.runs.path("refused", "pcap").read_bytes(), [], 24
+        while at < len(data):
+            seconds, nanoseconds, length = struct.unpack_from("<III", data, at)
+            records.append((seconds * 10**9 + nanoseconds, data[at + 16:at + 16 + length]))
+            at += 16 + length
+        for number, time, what, opcode, psn in frames:
+            seen, frame = records[int(number) - 1]
+            bth = frame[14 + 40 + 8:]  # behind Ethernet, IPv6 and UDP
+            self.assertEqual((seen, int.from_bytes(bth[9:12], "big")), (int(time), int(psn)))
+            self.assertEqual((opcode, bth[0]), ("RC_RDMA_WRITE_FIRST", 0x06) if what == "request" else ("RC_ACKNOWLEDGE", 0x11))
 
     # ---- Its numbers
 

@@ -3,6 +3,8 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -10,6 +12,7 @@
 #include "tests/server/tool.hpp"
 
 using rnic::test::contains;
+using rnic::test::Outcome;
 using rnic::test::ServerProcess;
 using rnic::test::Tool;
 
@@ -88,6 +91,141 @@ TEST_CASE("the second program of a pair begins when the first one listens") {
   CHECK(again.code == 1);
   CHECK(contains(again.output, "the server has ended before it listened"));
   CHECK(std::filesystem::exists(tool.folder() + "/rnic_pair_2"));
+}
+
+namespace {
+
+/// What the report page of a run has.
+nlohmann::json report_of(const std::string& file) {
+  std::ifstream in(file);
+  std::ostringstream text;
+  text << in.rdbuf();
+  const std::string page = text.str(), begin = "<script type=\"application/json\" id=\"report\">";
+  const std::size_t from = page.find(begin) + begin.size();
+  return nlohmann::json::parse(page.substr(from, page.find("</script>", from) - from), nullptr, false);
+}
+
+/// A pair of server_writing in `mode`.
+Outcome write_in(Tool& tool, const std::string& mode) {
+  return tool.run({"exec", "--pair", "--out", mode, "--", RNIC_WRITING, "server", mode, "port", "--", RNIC_WRITING,
+                   "client", mode, "port"});
+}
+
+/// The text behind `start`, up to the end of its line.
+std::string line_with(const std::string& output, const std::string& start) {
+  const std::size_t at = output.find(start);
+  return at == std::string::npos ? "" : output.substr(at + start.size(), output.find('\n', at) - at - start.size());
+}
+
+}  // namespace
+
+TEST_CASE("behind a program stands what the simulated NIC did, on standard error, and only if it posted requests") {
+  Tool tool;
+  const auto good = write_in(tool, "good");
+  INFO(good.output);
+  CHECK(good.code == 0);
+  const std::string line = line_with(good.output, "rnic: client: simulated: ");
+  CHECK(contains(line, " Gbit/s, latency median "));
+  CHECK(contains(line, "(1 request, 8192 bytes)"));
+  CHECK(contains(good.output, "the simulator's speed"));
+  CHECK_FALSE(contains(good.output, "rnic: server: simulated"));
+  CHECK_FALSE(contains(good.output, "diagnosis"));
+  const auto report = report_of(tool.folder() + "/good/report.html");
+  REQUIRE(report.is_object());
+  CHECK(report["outcome"]["good"] == true);
+  CHECK(report["outcome"]["text"] == "the server ended with exit code 0; the client ended with exit code 0");
+  const std::string command = report["command_line"];
+  CHECK(command.starts_with("rnic exec --pair -- /"));
+  CHECK(command.ends_with("client good port"));
+  CHECK(contains(report["title"].get<std::string>(), "server_writing"));
+  REQUIRE(report["processes"].size() == 2);
+  const auto& client = report["processes"][1];
+  CHECK(client["objects"]["queue pairs"] == 1);
+  CHECK(client["objects"]["memory regions"] == 1);
+  REQUIRE(client["queue_pairs"].size() == 1);
+  CHECK(client["queue_pairs"][0]["requests"][0]["kind"] == "Write");
+  CHECK(client["queue_pairs"][0]["bytes"] == 8192);
+  // Less than the wire has, and not the speed of the simulator.
+  CHECK(client["queue_pairs"][0]["goodput_gbps"].get<double>() > 1);
+  CHECK(client["queue_pairs"][0]["goodput_gbps"].get<double>() < 100);
+  for (const auto& kind : report["run"]["requests"]) CHECK(kind["kind"] == "Write");
+  const auto none = tool.run({"exec", "--", "sh", "-c", "echo out; echo error >&2"});
+  CHECK(none.output == "out\nerror\n");
+}
+
+TEST_CASE("a request that is refused has a diagnosis, and the run has failed") {
+  struct Case {
+    const char* mode;
+    const char* status;
+    std::vector<std::string> says;
+  };
+  const std::vector<std::string> remote{"the NIC of host0 refused it with NAK remote access error (AETH syndrome 0x62)",
+                                        "9.7.4.1.5", "of the capture at", "RC_ACKNOWLEDGE"};
+  const std::vector<Case> all{{"rights", "IBV_WC_REM_ACCESS_ERR", {"without remote write access"}},
+                              {"range", "IBV_WC_REM_ACCESS_ERR", {"so the range is not inside"}},
+                              {"key", "IBV_WC_REM_ACCESS_ERR", {"has registered a memory region with this R_Key"}},
+                              {"local", "IBV_WC_LOC_PROT_ERR", {"its own NIC refused it", "10.6.3"}}};
+  Tool tool;
+  for (const auto& [mode, status, says] : all) {
+    const auto outcome = write_in(tool, mode);
+    INFO(outcome.output);
+    CHECK(outcome.code == 1);
+    const std::string diagnosis = line_with(outcome.output, "rnic: diagnosis: ");
+    CHECK(contains(diagnosis, "server_writing on host1"));
+    CHECK(contains(diagnosis, status));
+    for (const auto& part : says) CHECK(contains(diagnosis, part));
+    for (const auto& part : remote) CHECK(contains(diagnosis, part) == (std::string(mode) != "local"));
+    const auto report = report_of(tool.folder() + "/" + mode + "/report.html");
+    REQUIRE(report.is_object());
+    CHECK(report["outcome"]["good"] == false);
+    CHECK(contains(report["outcome"]["text"].get<std::string>(), "the client ended with exit code 1"));
+    CHECK(report["processes"][1]["diagnoses"][0]["text"] == diagnosis);
+    CHECK(report["processes"][1]["queue_pairs"][0]["requests"][0]["failed"] == 1);
+  }
+}
+
+TEST_CASE("a server that does not end by itself is no failure when its client has succeeded") {
+  Tool tool;
+  const std::string server =
+      "import socket, time\n"
+      "s = socket.socket()\n"
+      "s.bind(('127.0.0.1', 0))\n"
+      "s.listen()\n"
+      "time.sleep(100)\n";
+  const auto outcome = tool.run({"exec", "--pair", "--", "python3", "-c", server, "--", "true"});
+  INFO(outcome.output);
+  CHECK(outcome.code == 0);
+  CHECK(contains(outcome.output, "the client has ended and the server has not: rnic ends the server"));
+  const auto report = report_of(tool.folder() + "/rnic_pair_1/report.html");
+  CHECK(report["outcome"]["good"] == true);
+}
+
+TEST_CASE("an address without a GRH gives Linux's error and one hint, which can be switched off") {
+  Tool tool;
+  const std::string program =
+      "import ctypes\n"
+      "v = ctypes.CDLL('libibverbs.so.1', use_errno=True)\n"
+      "p = ctypes.c_void_p\n"
+      "for f in (v.ibv_get_device_list, v.ibv_open_device, v.ibv_alloc_pd, v.ibv_create_ah): f.restype = p\n"
+      "pd = p(v.ibv_alloc_pd(p(v.ibv_open_device(p(ctypes.cast(v.ibv_get_device_list(None), "
+      "ctypes.POINTER(p))[0])))))\n"
+      "ah = (ctypes.c_uint8 * 32)()\n"
+      "ah[30] = 1\n"  // port_num of ibv_ah_attr; is_global in front of it is 0
+      "for i in range(2): print(v.ibv_create_ah(pd, ah), ctypes.get_errno(), flush=True)\n";
+  const std::string runtime = RNIC_SANITIZER_RUNTIME;
+  const auto run = [&](const std::string& hints) {
+    std::vector<std::string> words{"exec", "--", "env", "RNIC_HINTS=" + hints};
+    if (!runtime.empty()) words.insert(words.end(), {"LD_PRELOAD=" + runtime, "ASAN_OPTIONS=detect_leaks=0"});
+    words.insert(words.end(), {"python3", "-c", program});
+    return tool.run(words);
+  };
+  const auto outcome = run("1");
+  INFO(outcome.output);
+  const std::size_t first = outcome.output.find("rnic: hint: ");
+  CHECK(first != std::string::npos);
+  CHECK(outcome.output.find("rnic: hint: ", first + 1) == std::string::npos);
+  CHECK(contains(outcome.output, "None 22\nNone 22\n"));
+  CHECK(run("0").output == "None 22\nNone 22\n");
 }
 
 TEST_CASE("the second program of a pair begins when the first one waits for connections of librdmacm") {

@@ -59,7 +59,7 @@ std::vector<std::string> run(const std::vector<double>& rates, unsigned jobs) {
   Trap trap;
   WorldOptions options;
   options.host.nic.kind = NicKind::kModel;
-  options.observer = &trap;
+  options.observers = {&trap};
   std::vector<Vector> vectors;
   for (const double rate : rates) vectors.push_back(vector_of(rate));
   std::vector<std::string> messages;

@@ -8,7 +8,7 @@ const number = {kind: "number"};
 const otherHost = (host) => (run.links.length === 2 ? (host === "A" ? "B" : "A") : "?");
 
 function showHead() {
-  const title = `rnic ${report.command}${report.sweep ? ` --sweep ${report.sweep.sweep}` : ""}`;
+  const title = report.title || `rnic ${report.command}${report.sweep ? ` --sweep ${report.sweep.sweep}` : ""}`;
   document.title = `${title}: report`;
   document.getElementById("title").textContent = title;
   document.getElementById("command").textContent = report.command_line;

@@ -116,6 +116,7 @@ function showMachine() {
 }
 
 showHead();
+showPrograms();
 showFigures();
 showSweep();
 if (run) {
