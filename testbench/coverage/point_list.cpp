@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <stdexcept>
 #include <utility>
 
 #include "driver/generated/host_interface.hpp"
@@ -65,6 +66,27 @@ constexpr std::array kEvents = {Name{raw(hw::EqeType::kCompletion), "completion"
                                 Name{raw(hw::EqeType::kSrqError), "SRQ error"},
                                 Name{raw(hw::EqeType::kSrqLimit), "SRQ limit"},
                                 Name{raw(hw::EqeType::kLastWqeReached), "last WQE reached"}};
+/// Clauses of the InfiniBand specification, volume 1.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 19> kClauses = {
+    {{"9.4", "operations of each transport service"},
+     {"9.7.4.1.2", "PSNs of requests, at the responder"},
+     {"9.7.5.1.2", "PSNs of responses, at the requester"},
+     {"9.7.5.2", "invalid request"},
+     {"9.7.5.2.2", "PSN sequence error"},
+     {"9.7.5.2.4", "remote access error"},
+     {"9.7.5.2.5", "remote operational error"},
+     {"9.7.5.2.8", "receiver not ready"},
+     {"9.8.2.2.1", "PSNs of unreliable connections"},
+     {"9.8.3", "unreliable datagrams"},
+     {"10.3.1", "states of a queue pair"},
+     {"10.3.1.5", "state SQD: send queue drained"},
+     {"10.3.1.6", "state SQE: send queue error"},
+     {"10.3.1.7", "error state"},
+     {"10.6.7", "memory windows, invalidation"},
+     {"10.8.6", "unsignalled completions"},
+     {"11.4.2.1", "completions of Receives"},
+     {"11.6.2", "completion status"},
+     {"11.6.3", "asynchronous events"}}};
 /// By number of the operation (InfiniBand specification 9.2.1, table 38).
 constexpr std::array<std::string_view, 24> kPackets = {"SEND first",
                                                        "SEND middle",
@@ -144,6 +166,13 @@ void PointList::add(std::string name, const char* clause) {
   points_.push_back({std::move(name), clause});
 }
 
+std::string_view PointList::clause_subject(std::string_view clause) {
+  const auto* const it =
+      std::find_if(kClauses.begin(), kClauses.end(), [&](const auto& one) { return one.first == clause; });
+  if (it == kClauses.end()) throw std::out_of_range(fmt::format("clause {} has no subject", clause));
+  return it->second;
+}
+
 std::optional<std::size_t> PointList::find(const std::string& name) const {
   const auto it = index_.find(name);
   return it == index_.end() ? std::nullopt : std::optional(it->second);
@@ -188,8 +217,8 @@ void PointList::add_outcomes() {
       }
       add(prefix + "/RTS/silent", "10.8.6");
       add(prefix + "/SQD/success", "10.3.1.5");
-      add(prefix + "/ERR/flushed", "10.3.1.8");
-      if (service != "RC") add(prefix + "/SQE/flushed", "10.3.1.7");
+      add(prefix + "/ERR/flushed", "10.3.1.7");
+      if (service != "RC") add(prefix + "/SQE/flushed", "10.3.1.6");
     }
   }
 }
@@ -231,7 +260,7 @@ void PointList::add_answers() {
       if (kind == "SEND" || kind == "WRITE")
         add(fmt::format("NAK/{}/receiver not ready/{}", way, request), "9.7.5.2.8");
       add(fmt::format("NAK/{}/PSN sequence error/{}", way, request), "9.7.5.2.2");
-      add(fmt::format("NAK/{}/invalid request/{}", way, request), "9.7.5.2.3");
+      add(fmt::format("NAK/{}/invalid request/{}", way, request), "9.7.5.2");
       add(fmt::format("NAK/{}/remote access error/{}", way, request), "9.7.5.2.4");
       add(fmt::format("NAK/{}/remote operational error/{}", way, request), "9.7.5.2.5");
     }

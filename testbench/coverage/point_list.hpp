@@ -25,6 +25,8 @@ class PointList {
   [[nodiscard]] const std::vector<FunctionalPoint>& points() const { return points_; }
   /// Nothing: there is no such point.
   [[nodiscard]] std::optional<std::size_t> find(const std::string& name) const;
+  /// What a clause of a point is about, in a few words. Throws std::out_of_range: no point is about it.
+  [[nodiscard]] static std::string_view clause_subject(std::string_view clause);
   /// Name of the file of a folder that holds which are reached, without ".hits"; another list has another.
   [[nodiscard]] const std::string& file() const { return file_; }
 

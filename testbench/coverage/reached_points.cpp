@@ -156,7 +156,8 @@ void read_unit_test(const std::filesystem::path& path, Nic& nic) {
 }  // namespace
 
 std::string clause_of(const ReachedPoint& point) {
-  return fmt::format("{} ({})", point.name.substr(0, point.name.find('/')), point.place);
+  return fmt::format("{} ({}: {})", point.name.substr(0, point.name.find('/')), point.place,
+                     PointList::clause_subject(point.place));
 }
 
 ReachedPoints::ReachedPoints(const std::vector<std::filesystem::path>& folders) {

@@ -65,7 +65,7 @@ class ReachedPoints {
   bool has_rtl_ = false;
 };
 
-/// Group and clause of a point that is none of the RTL, as by_clause has them.
+/// Group and clause of a point of hosts and wires, as by_clause has them: "NAK (9.7.5.2.2: PSN sequence error)".
 [[nodiscard]] std::string clause_of(const ReachedPoint& point);
 
 }  // namespace rnic::testbench

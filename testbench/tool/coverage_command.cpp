@@ -94,7 +94,7 @@ int run_coverage_command(const CoverageArguments& options) {
     ReachedPoints reached(options.folders);
     if (!options.excluded.empty() || std::filesystem::exists(kExcludedPoints))
       reached.exclude(options.excluded.empty() ? kExcludedPoints : options.excluded);
-    print_sums("group (clause)", reached.by_clause());
+    print_sums("group (clause: its subject)", reached.by_clause());
     if (reached.has_rtl()) print_sums("block", reached.by_block());
     print_holes(reached, options.holes);
     write_json(options.json, coverage_json(reached));

@@ -27,11 +27,15 @@ std::string html_escaped(const std::string& text) {
 
 std::string sum_row(const std::string& name, const ReachedPoints::Sum& sum) {
   const std::size_t possible = sum.points - sum.excluded;
-  const double percent = possible == 0 ? 100 : 100.0 * static_cast<double>(sum.reached) / static_cast<double>(possible);
+  std::string share = "none";
+  if (possible != 0) {
+    const double percent = 100.0 * static_cast<double>(sum.reached) / static_cast<double>(possible);
+    share = fmt::format("<progress max=\"100\" value=\"{:.1f}\" aria-label=\"reached\"></progress> {:.1f} %", percent,
+                        percent);
+  }
   return fmt::format(
-      "<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td><progress max=\"100\" "
-      "value=\"{:.1f}\" aria-label=\"reached\"></progress> {:.1f} %</td></tr>\n",
-      html_escaped(name), sum.points, sum.excluded, sum.reached, sum.in_unit_tests, sum.holes(), percent, percent);
+      "<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
+      html_escaped(name), sum.points, sum.excluded, sum.reached, sum.in_unit_tests, sum.holes(), share);
 }
 
 /// Sums, and behind each name its holes and what is excluded.
@@ -41,7 +45,7 @@ std::string sums_part(const char* id, const char* title, const char* note, const
   std::string text = fmt::format(
       "<section id=\"{}\"><h2>{}</h2><p class=\"note\">{}</p>\n<div class=\"scroll\" tabindex=\"0\"><table><thead><tr>"
       "<th scope=\"col\">{}</th><th scope=\"col\">points</th><th scope=\"col\">excluded</th><th "
-      "scope=\"col\">reached</th><th scope=\"col\">of those in unit tests alone</th><th "
+      "scope=\"col\">reached</th><th scope=\"col\">of those only in unit tests</th><th "
       "scope=\"col\">holes</th><th scope=\"col\">of the "
       "possible</th></tr></thead><tbody>\n",
       id, title, note, column);
@@ -55,7 +59,7 @@ std::string sums_part(const char* id, const char* title, const char* note, const
     text += fmt::format("<details><summary>{}: {}</summary><ul>\n", html_escaped(name), points.size());
     for (const auto* point : points) {
       text += fmt::format("<li><code>{}</code>{}</li>\n", html_escaped(point->name),
-                          point->excluded.empty() ? "" : ": cannot be, " + html_escaped(point->excluded));
+                          point->excluded.empty() ? "" : ": impossible, " + html_escaped(point->excluded));
     }
     text += "</ul></details>\n";
   }
@@ -83,13 +87,12 @@ std::string coverage_page(const ReachedPoints& reached) {
       "href=\"#blocks\">By block</a></nav></div></header>\n<main class=\"wrap\">\n",
       kPageCss, all.holes() == 0 ? "good" : "bad", all.holes() == 0 ? "closed" : "open", all.reached, all.points,
       all.excluded, all.holes());
-  page +=
-      sums_part("clauses", "By clause", "What hosts and wires have shown, of any NIC. Below: what nothing has reached.",
-                "group (clause)", reached.by_clause(), clauses);
+  page += sums_part("clauses", "By clause", "What hosts and wires saw, of any NIC. Below: points that no run reached.",
+                    "group (clause: its subject)", reached.by_clause(), clauses);
   page +=
       sums_part("blocks", "By block",
                 reached.has_rtl() ? "Cover points of the RTL by instance: queues full and empty, arbitration, stalls, "
-                                    "events at the same time on a context. Below: what nothing has reached."
+                                    "events at the same time on a context. Below: points that no run reached."
                                   : "No RTL with cover points has run (preset coverage).",
                 "instance", reached.by_block(), blocks);
   return page +

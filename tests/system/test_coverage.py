@@ -165,7 +165,16 @@ class Coverage(Runs):
         Reader().feed(text)
         self.assertEqual(opened, [])
         self.assertIn("rtl/u_side.u_arbiter/Conflict 0 1", text)
+        self.assertIn("NAK (9.7.5.2.2: PSN sequence error)", text)
         self.assertNotIn("http", text)
+
+    def test_a_share_of_nothing_is_none(self):
+        excluded = self.file("excluded.toml", '[[excluded]]\npoints = ["rtl/u_side.u_arbiter/*"]\nreason = "it has one requester"\n')
+        page = self.folder / "page.html"
+        self.assertEqual(rnic("coverage", self.rtl(b"\1\0\0"), "--excluded", excluded, "--html", page).returncode, 0)
+        row = next(row for row in page.read_text().split("<tr>") if ">u_side.u_arbiter<" in row)
+        self.assertIn("<td>none</td>", row)
+        self.assertNotIn("%", row)
 
 
 class Sample(Runs):
