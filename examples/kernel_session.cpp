@@ -9,6 +9,54 @@ namespace {
 constexpr ULONG kTag = 0x7845644E;  // "NdEx"
 constexpr ULONG kReads = 16;        ///< Under way, each way
 
+/// Its name; of a status without one the number.
+std::string status_name(NTSTATUS status) {
+  switch (status) {
+    case STATUS_ACCESS_VIOLATION: return "STATUS_ACCESS_VIOLATION";
+    case STATUS_ADDRESS_ALREADY_ASSOCIATED: return "STATUS_ADDRESS_ALREADY_ASSOCIATED";
+    case STATUS_ADDRESS_ALREADY_EXISTS: return "STATUS_ADDRESS_ALREADY_EXISTS";
+    case STATUS_BAD_NETWORK_NAME: return "STATUS_BAD_NETWORK_NAME";
+    case STATUS_BUFFER_OVERFLOW: return "STATUS_BUFFER_OVERFLOW";
+    case STATUS_BUFFER_TOO_SMALL: return "STATUS_BUFFER_TOO_SMALL";
+    case STATUS_CANCELLED: return "STATUS_CANCELLED";
+    case STATUS_CONNECTION_ABORTED: return "STATUS_CONNECTION_ABORTED";
+    case STATUS_CONNECTION_ACTIVE: return "STATUS_CONNECTION_ACTIVE";
+    case STATUS_CONNECTION_DISCONNECTED: return "STATUS_CONNECTION_DISCONNECTED";
+    case STATUS_CONNECTION_INVALID: return "STATUS_CONNECTION_INVALID";
+    case STATUS_CONNECTION_REFUSED: return "STATUS_CONNECTION_REFUSED";
+    case STATUS_DATA_ERROR: return "STATUS_DATA_ERROR";
+    case STATUS_DATA_OVERRUN: return "STATUS_DATA_OVERRUN";
+    case STATUS_DEVICE_BUSY: return "STATUS_DEVICE_BUSY";
+    case STATUS_DEVICE_NOT_READY: return "STATUS_DEVICE_NOT_READY";
+    case STATUS_DEVICE_REMOVED: return "STATUS_DEVICE_REMOVED";
+    case STATUS_HOST_UNREACHABLE: return "STATUS_HOST_UNREACHABLE";
+    case STATUS_IMPLEMENTATION_LIMIT: return "STATUS_IMPLEMENTATION_LIMIT";
+    case STATUS_INSUFFICIENT_RESOURCES: return "STATUS_INSUFFICIENT_RESOURCES";
+    case STATUS_INTERNAL_ERROR: return "STATUS_INTERNAL_ERROR";
+    case STATUS_INVALID_ADDRESS: return "STATUS_INVALID_ADDRESS";
+    case STATUS_INVALID_BUFFER_SIZE: return "STATUS_INVALID_BUFFER_SIZE";
+    case STATUS_INVALID_DEVICE_REQUEST: return "STATUS_INVALID_DEVICE_REQUEST";
+    case STATUS_INVALID_DEVICE_STATE: return "STATUS_INVALID_DEVICE_STATE";
+    case STATUS_INVALID_HANDLE: return "STATUS_INVALID_HANDLE";
+    case STATUS_INVALID_PARAMETER: return "STATUS_INVALID_PARAMETER";
+    case STATUS_INVALID_PARAMETER_MIX: return "STATUS_INVALID_PARAMETER_MIX";
+    case STATUS_IO_TIMEOUT: return "STATUS_IO_TIMEOUT";
+    case STATUS_NETWORK_UNREACHABLE: return "STATUS_NETWORK_UNREACHABLE";
+    case STATUS_NOT_SUPPORTED: return "STATUS_NOT_SUPPORTED";
+    case STATUS_NO_MEMORY: return "STATUS_NO_MEMORY";
+    case STATUS_NO_MORE_ENTRIES: return "STATUS_NO_MORE_ENTRIES";
+    case STATUS_REMOTE_RESOURCES: return "STATUS_REMOTE_RESOURCES";
+    case STATUS_SHARING_VIOLATION: return "STATUS_SHARING_VIOLATION";
+    case STATUS_TIMEOUT: return "STATUS_TIMEOUT";
+    case STATUS_TOO_MANY_ADDRESSES: return "STATUS_TOO_MANY_ADDRESSES";
+    case STATUS_UNSUCCESSFUL: return "STATUS_UNSUCCESSFUL";
+    default: break;
+  }
+  char text[32];
+  std::snprintf(text, sizeof text, "status %#010x", static_cast<unsigned>(status));
+  return text;
+}
+
 }  // namespace
 
 void fail(const std::string& what) {
@@ -18,9 +66,7 @@ void fail(const std::string& what) {
 
 void require_status(NTSTATUS status, const char* what) {
   if (status == STATUS_SUCCESS) return;
-  char text[64];
-  std::snprintf(text, sizeof text, ": status %#010x", static_cast<unsigned>(status));
-  fail(what + std::string(text));
+  fail(what + (": " + status_name(status)));
 }
 
 double kernel_now_us() {

@@ -20,6 +20,44 @@ void drop(Object*& object) {
   object = nullptr;
 }
 
+/// Its name; of a status without one the number.
+std::string status_name(HRESULT status) {
+  switch (status) {
+    case ND_ACCESS_VIOLATION: return "ND_ACCESS_VIOLATION";
+    case ND_BUFFER_OVERFLOW: return "ND_BUFFER_OVERFLOW";
+    case ND_CANCELED: return "ND_CANCELED";
+    case ND_CONNECTION_ABORTED: return "ND_CONNECTION_ABORTED";
+    case ND_CONNECTION_ACTIVE: return "ND_CONNECTION_ACTIVE";
+    case ND_CONNECTION_INVALID: return "ND_CONNECTION_INVALID";
+    case ND_CONNECTION_REFUSED: return "ND_CONNECTION_REFUSED";
+    case ND_DATA_OVERRUN: return "ND_DATA_OVERRUN";
+    case ND_DEVICE_BUSY: return "ND_DEVICE_BUSY";
+    case ND_DEVICE_NOT_READY: return "ND_DEVICE_NOT_READY";
+    case ND_DEVICE_REMOVED: return "ND_DEVICE_REMOVED";
+    case ND_HOST_UNREACHABLE: return "ND_HOST_UNREACHABLE";
+    case ND_INSUFFICIENT_RESOURCES: return "ND_INSUFFICIENT_RESOURCES";
+    case ND_INTERNAL_ERROR: return "ND_INTERNAL_ERROR";
+    case ND_INVALID_ADDRESS: return "ND_INVALID_ADDRESS";
+    case ND_INVALID_BUFFER_SIZE: return "ND_INVALID_BUFFER_SIZE";
+    case ND_INVALID_DEVICE_REQUEST: return "ND_INVALID_DEVICE_REQUEST";
+    case ND_INVALID_DEVICE_STATE: return "ND_INVALID_DEVICE_STATE";
+    case ND_INVALID_HANDLE: return "ND_INVALID_HANDLE";
+    case ND_INVALID_PARAMETER: return "ND_INVALID_PARAMETER";
+    case ND_IO_TIMEOUT: return "ND_IO_TIMEOUT";
+    case ND_NETWORK_UNREACHABLE: return "ND_NETWORK_UNREACHABLE";
+    case ND_NOT_SUPPORTED: return "ND_NOT_SUPPORTED";
+    case ND_NO_MEMORY: return "ND_NO_MEMORY";
+    case ND_NO_MORE_ENTRIES: return "ND_NO_MORE_ENTRIES";
+    case ND_REMOTE_ERROR: return "ND_REMOTE_ERROR";
+    case ND_SHARING_VIOLATION: return "ND_SHARING_VIOLATION";
+    case ND_TIMEOUT: return "ND_TIMEOUT";
+    default: break;
+  }
+  char text[32];
+  std::snprintf(text, sizeof text, "status %#010x", static_cast<unsigned>(status));
+  return text;
+}
+
 }  // namespace
 
 void fail(const std::string& what) {
@@ -30,9 +68,7 @@ void fail(const std::string& what) {
 
 void require(HRESULT status, const char* what) {
   if (status == ND_SUCCESS) return;
-  char text[64];
-  std::snprintf(text, sizeof text, ": status %#010x", static_cast<unsigned>(status));
-  fail(what + std::string(text));
+  fail(what + (": " + status_name(status)));
 }
 
 double now_us() {

@@ -9,7 +9,9 @@
 #include "driver/nd2/adapter.hpp"
 #include "driver/nd2/handles.hpp"
 #include "driver/nd2/queue_pair.hpp"
+#include "driver/nd2/status_name.hpp"
 #include "driver/umd/waiting.hpp"
+#include "testbench/timeline/life_names.hpp"
 
 namespace rnic::testbench {
 namespace {
@@ -56,7 +58,7 @@ void require(const Result<void>& result, const char* what) {
 }  // namespace
 
 void require_success(HRESULT status, const std::string& what) {
-  if (status != ND_SUCCESS) throw EndpointError(fmt::format("{}: {:#010x}", what, static_cast<std::uint32_t>(status)));
+  if (status != ND_SUCCESS) throw EndpointError(fmt::format("{}: {}", what, nd2::describe_status(status)));
 }
 
 void require_success(const Result<void>& result, const std::string& what) {
@@ -70,16 +72,20 @@ Endpoint::Endpoint(Host& host, const kmd::KernelOptions& options, bool of_kernel
   for (const bool ipv6 : {false, true}) with_mac.gids.push_back(ip_of(host.index(), ipv6));
   auto kernel = kmd::KernelDevice::open(device != nullptr ? *device : host.device(), with_mac);
   if (!kernel.ok())
-    throw EndpointError(fmt::format("host {}: bringing up the device: {}", host.index(), describe(kernel.error())));
+    throw EndpointError(fmt::format("{}: {}", of_host("bringing up the device"), describe(kernel.error())));
   kernel_ = kernel.take();
   reopen();
-  require_success(adapter_->CreateOverlappedFile(&file_), "CreateOverlappedFile");
+  require_success(adapter_->CreateOverlappedFile(&file_), of_host("CreateOverlappedFile"));
+}
+
+std::string Endpoint::of_host(const char* what) const {
+  return fmt::format("host {}: {}", host_letter(static_cast<unsigned>(host_.index())), what);
 }
 
 void Endpoint::reopen() {
   require_success(nd2::open_adapter(of_kernel_ ? kernel_->kernel_node() : kernel_->node(), addresses_of(host_.index()),
                                     IID_IND2Adapter, adapter_.put()),
-                  "opening the adapter");
+                  of_host("opening the adapter"));
 }
 
 Endpoint::~Endpoint() { nd2::close_handle(file_); }
@@ -91,11 +97,12 @@ bool Endpoint::wait_until(const std::function<bool()>& done, std::uint64_t timeo
 }
 
 std::uint16_t Endpoint::gid_index(bool ipv6, std::uint8_t subnet, std::uint16_t vlan) {
-  return require_success(kernel_->port_tables().add_gid(ip_of(host_.index(), ipv6, subnet), vlan), "GID table");
+  return require_success(kernel_->port_tables().add_gid(ip_of(host_.index(), ipv6, subnet), vlan),
+                         of_host("GID table"));
 }
 
 std::uint16_t Endpoint::pkey_index(std::uint16_t pkey) {
-  return require_success(kernel_->port_tables().add_pkey(pkey), "P_Key table");
+  return require_success(kernel_->port_tables().add_pkey(pkey), of_host("P_Key table"));
 }
 
 std::uint32_t Endpoint::first_psn() {
@@ -110,7 +117,7 @@ std::uint32_t Endpoint::first_psn() {
 ComPtr<IND2CompletionQueue> Endpoint::create_cq(ULONG depth) {
   ComPtr<IND2CompletionQueue> cq;
   require_success(adapter_->CreateCompletionQueue(IID_IND2CompletionQueue, file_, depth, 0, 0, cq.put()),
-                  "CreateCompletionQueue");
+                  of_host("CreateCompletionQueue"));
   return cq;
 }
 
@@ -120,13 +127,14 @@ ComPtr<IND2QueuePair> Endpoint::create_qp(IND2CompletionQueue& receive_cq, IND2C
   require_success(adapter_->CreateQueuePair(IID_IND2QueuePair, &receive_cq, &initiator_cq, spec.context,
                                             spec.receive_depth, spec.initiator_depth, spec.receive_sge,
                                             spec.initiator_sge, spec.inline_bytes, qp.put()),
-                  "CreateQueuePair");
+                  of_host("CreateQueuePair"));
   return qp;
 }
 
 ComPtr<IND2MemoryRegion> Endpoint::create_region() {
   ComPtr<IND2MemoryRegion> region;
-  require_success(adapter_->CreateMemoryRegion(IID_IND2MemoryRegion, file_, region.put()), "CreateMemoryRegion");
+  require_success(adapter_->CreateMemoryRegion(IID_IND2MemoryRegion, file_, region.put()),
+                  of_host("CreateMemoryRegion"));
   return region;
 }
 
@@ -135,7 +143,7 @@ ComPtr<IND2MemoryRegion> Endpoint::register_memory(const void* pointer, std::siz
   OVERLAPPED overlapped = open_event();
   const HRESULT status = finish(*region, overlapped, region->Register(pointer, bytes, flags, &overlapped));
   close_event(overlapped);
-  require_success(status, "IND2MemoryRegion::Register");
+  require_success(status, of_host("IND2MemoryRegion::Register"));
   return region;
 }
 
@@ -143,7 +151,7 @@ void Endpoint::deregister(IND2MemoryRegion& region) {
   OVERLAPPED overlapped = open_event();
   const HRESULT status = finish(region, overlapped, region.Deregister(&overlapped));
   close_event(overlapped);
-  require_success(status, "IND2MemoryRegion::Deregister");
+  require_success(status, of_host("IND2MemoryRegion::Deregister"));
 }
 
 HRESULT Endpoint::finish(IND2Overlapped& object, OVERLAPPED& overlapped, HRESULT status) {

@@ -82,6 +82,8 @@ class Endpoint {
   static void close_event(const OVERLAPPED& overlapped);
 
  private:
+  [[nodiscard]] std::string of_host(const char* what) const;
+
   Host& host_;
   std::unique_ptr<kmd::KernelDevice> kernel_;
   ComPtr<IND2Adapter> adapter_;

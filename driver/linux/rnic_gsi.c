@@ -191,5 +191,5 @@ void rnic_gsi_work(struct work_struct *work)
 	}
 	mutex_unlock(&ib->gsi_mutex);
 	if (err && !rnic_failed(ib->dev))
-		ibdev_err(&ib->ibdev, "QP1 has not got new addresses: %d\n", err);
+		ibdev_err(&ib->ibdev, "QP1 has not got new addresses: %pe\n", ERR_PTR(err));
 }

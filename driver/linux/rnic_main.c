@@ -121,7 +121,7 @@ static int start(struct rnic_dev *dev)
 	if (!err)
 		err = rnic_eqs_create(dev);
 	if (err)
-		pci_err(dev->pdev, "the device cannot be brought up: %d\n", err);
+		pci_err(dev->pdev, "the device cannot be brought up: %pe\n", ERR_PTR(err));
 	return err;
 }
 
@@ -195,7 +195,7 @@ static int alloc_vectors(struct rnic_dev *dev)
 	int vectors = pci_alloc_irq_vectors(dev->pdev, 1, wanted, PCI_IRQ_MSIX);
 
 	if (vectors < 0) {
-		pci_err(dev->pdev, "there are no MSI-X vectors: %d\n", vectors);
+		pci_err(dev->pdev, "there are no MSI-X vectors: %pe\n", ERR_PTR(vectors));
 		return vectors;
 	}
 	dev->vectors = vectors;

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "testbench/cqe_status_text.hpp"
 #include "testbench/fuzz/fuzz_process.hpp"
 
 namespace rnic::testbench {
@@ -36,7 +37,7 @@ void FuzzProcess::judge_send(Qp& qp, const hw::Cqe& cqe) {
     // Where the device may have fetched it before it was written, or half overwritten, it may fail in any way.
     if (!expected->statuses.has(status) && (qp.honest || status == hw::CqeStatus::kSuccess)) {
       say(status == hw::CqeStatus::kSuccess ? std::string("success of a malformed or forbidden request")
-                                            : fmt::format("status {:#x}, which it cannot have", cqe.status));
+                                            : fmt::format("{}, which it cannot have", cqe_status_text(status)));
     }
   }
   if (qp.honest) {
@@ -48,7 +49,7 @@ void FuzzProcess::judge_send(Qp& qp, const hw::Cqe& cqe) {
     }
     // In the error state requests are flushed that nobody rang for yet, too.
     if (!precedes(cqe.wqe_index, qp.sq_producer))
-      say(fmt::format("completed with status {:#x}, and was never written", cqe.status));
+      say(fmt::format("completed ({}), and was never written", cqe_status_text(status)));
   }
   while (!qp.expected.empty() && !precedes(cqe.wqe_index, qp.expected.begin()->first))
     qp.expected.erase(qp.expected.begin());

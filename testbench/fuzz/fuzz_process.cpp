@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "driver/mmio.hpp"
+#include "testbench/cqe_status_text.hpp"
 #include "testbench/side_by_side.hpp"
 
 namespace rnic::testbench {
@@ -222,7 +223,8 @@ void FuzzProcess::poll(Qp& qp) {
       violation_(fmt::format("host {}: completion of queue pair {:#x} in the queue of {:#x}", endpoint_.host().index(),
                              cqe.qpn, qp.qp->qpn()));
     if (!known(cqe.status))
-      violation_(fmt::format("host {}: completion with status {:#x}", endpoint_.host().index(), cqe.status));
+      violation_(fmt::format("host {}: completion with {}", endpoint_.host().index(),
+                             cqe_status_text(static_cast<hw::CqeStatus>(cqe.status))));
     cqe.is_receive != 0 ? judge_receive(qp, cqe) : judge_send(qp, cqe);
   }
   if (qp.cq_consumer == first) return;

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <fstream>
+#include <vector>
+
+#include "testbench/timeline/life_names.hpp"
 
 namespace rnic::testbench {
 namespace {
@@ -127,6 +130,24 @@ nlohmann::ordered_json faults_json(World& world) {
   for (std::size_t i = 0; i < world.hosts(); ++i)
     add_counts<model::PcieFault>(json, "pcie", letter(i).c_str(), world.host(i).root_complex().faults());
   return json;
+}
+
+std::string with_faults(World& world, const std::string& why) {
+  std::vector<std::string> hits;
+  for (std::size_t i = 0; i < world.hosts(); ++i) {
+    const std::string letter = host_letter(static_cast<unsigned>(i));
+    const auto plug = world.plug(i);
+    const auto add = [&]<typename Kind>(const auto& counts, Kind, const char* place) {
+      for (std::size_t kind = 0; kind < counts.size(); ++kind) {
+        if (counts[kind] != 0)
+          hits.push_back(
+              fmt::format("{} host {}: {} {}", place, letter, counts[kind], model::name(static_cast<Kind>(kind))));
+      }
+    };
+    add(plug.wire.direction(plug.end).faults(), model::WireFault{}, "wire from");
+    add(world.host(i).root_complex().faults(), model::PcieFault{}, "PCI Express of");
+  }
+  return hits.empty() ? why : fmt::format("{}\n  faults of the scenario that hit: {}", why, fmt::join(hits, "; "));
 }
 
 }  // namespace rnic::testbench

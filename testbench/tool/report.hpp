@@ -40,5 +40,7 @@ nlohmann::ordered_json copy_json(const CopyReport& report, const CopyOptions& op
 /// How often each fault of the scenario has hit: {"wire": {"a_to_b": {"drop": 3}}, "pcie": {"a": {...}}}. Only what has
 /// happened.
 nlohmann::ordered_json faults_json(World& world);
+/// `why` a run failed, and behind it the faults of the scenario that have hit until now, if any.
+std::string with_faults(World& world, const std::string& why);
 
 }  // namespace rnic::testbench

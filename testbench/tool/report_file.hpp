@@ -7,7 +7,10 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "testbench/app_runner.hpp"
+#include "testbench/endpoint.hpp"
 #include "testbench/report/run_report.hpp"
+#include "testbench/tool/report.hpp"
 #include "testbench/world.hpp"
 
 namespace rnic::testbench {
@@ -42,11 +45,18 @@ class ReportFile {
   /// Writes the file, if it is wanted; the world's timeline is closed. Throws std::runtime_error when it cannot be
   /// written.
   void write();
-  /// Does `work`. When that throws, the report has what there was, and says so; then it is thrown on.
+  /// Does `work`. When that throws, the report has what there was and why it ended, and the exception goes on; that of
+  /// a driver call or a hang names the faults of the scenario that hit.
   template <typename Work>
   auto watch(World& world, Work&& work) {
     try {
       return work();
+    } catch (const EndpointError& error) {
+      fail(world, error);
+    } catch (const Hang& error) {
+      fail(world, error);
+    } catch (const SimulationTimeout& error) {
+      fail(world, error);
     } catch (const std::exception& error) {
       leave(world, error.what());
       throw;
@@ -54,6 +64,12 @@ class ReportFile {
   }
 
  private:
+  template <typename Error>
+  [[noreturn]] void fail(World& world, const Error& error) {
+    const std::string why = with_faults(world, error.what());
+    leave(world, why);
+    throw Error(why);
+  }
   void leave(World& world, const std::string& why) noexcept;
   [[nodiscard]] nlohmann::ordered_json settings() const;
 

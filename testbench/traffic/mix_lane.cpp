@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "testbench/cqe_status_text.hpp"
+
 namespace rnic::testbench {
 namespace {
 
@@ -206,7 +208,7 @@ void MixLane::on_source(const umd::Completion& completion) {
   while (!outstanding_.empty() && outstanding_.front().silent && !next())
     complete(outstanding_.front()), outstanding_.pop_front();
   if (completion.status != hw::CqeStatus::kSuccess)
-    return wrong(fmt::format("request {}: status {:#x}", completion.id, static_cast<unsigned>(completion.status)));
+    return wrong(fmt::format("request {}: {}", completion.id, cqe_status_text(completion.status)));
   if (!next()) return wrong(fmt::format("completion of request {} out of order", completion.id));
   if (outstanding_.front().silent)
     return wrong(fmt::format("completion of request {}, which is silent", completion.id));
@@ -228,8 +230,7 @@ void MixLane::on_sink(const umd::Completion& completion) {
   if (completion.kind == umd::RequestKind::kReceive || completion.kind == umd::RequestKind::kReceiveWrite)
     return arrived(completion);
   if (completion.status != hw::CqeStatus::kSuccess)
-    return wrong(fmt::format("memory operation of key {}: status {:#x}", completion.id,
-                             static_cast<unsigned>(completion.status)));
+    return wrong(fmt::format("memory operation of key {}: {}", completion.id, cqe_status_text(completion.status)));
   if (completion.id >= keys_.size() || !keys_[completion.id].on_request(completion.kind, report_))
     wrong(fmt::format("memory operation of key {}: none of that kind is under way", completion.id));
 }
@@ -239,7 +240,7 @@ void MixLane::arrived(const umd::Completion& completion) {
   const auto buffer = receives.taken(completion.id);
   if (buffer.empty()) return wrong(fmt::format("Receive {} completes and is not posted", completion.id));
   if (completion.status != hw::CqeStatus::kSuccess)
-    return wrong(fmt::format("Receive: status {:#x}", static_cast<unsigned>(completion.status)));
+    return wrong(fmt::format("Receive: {}", cqe_status_text(completion.status)));
   std::uint64_t number = 0;
   auto found = expected_.begin();
   if (!reliable()) {

@@ -5,6 +5,8 @@
 #include <array>
 #include <utility>
 
+#include "testbench/cqe_status_text.hpp"
+
 namespace rnic::testbench {
 namespace {
 
@@ -108,8 +110,7 @@ void QuietQueue::empty() {
   const auto count = queue_->queue().poll(taken);
   for (std::size_t i = 0; i < count; ++i) {
     if (taken[i].status != hw::CqeStatus::kSuccess || taken[i].id != i)
-      return wrong(
-          fmt::format("entry {}: request {}, status {:#x}", i, taken[i].id, static_cast<unsigned>(taken[i].status)));
+      return wrong(fmt::format("entry {}: request {}, {}", i, taken[i].id, cqe_status_text(taken[i].status)));
   }
   if (count != posted_) return wrong(fmt::format("{} entries, and {} requests have completed", count, posted_));
   posted_ = 0;
@@ -126,8 +127,8 @@ void QuietQueue::check_overrun() {
     return wrong(fmt::format("{} entries of a queue of {} that has overrun", taken.size(), posted_ - 1));
   for (std::size_t i = 0; i < taken.size(); ++i) {
     if (taken[i].status != hw::CqeStatus::kSuccess || taken[i].id != i)
-      return wrong(fmt::format("entry {} of a queue that has overrun: request {}, status {:#x}", i, taken[i].id,
-                               static_cast<unsigned>(taken[i].status)));
+      return wrong(fmt::format("entry {} of a queue that has overrun: request {}, {}", i, taken[i].id,
+                               cqe_status_text(taken[i].status)));
   }
   ++report_.share.overruns;
   unmake();

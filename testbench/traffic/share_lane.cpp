@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "testbench/cqe_status_text.hpp"
+
 namespace rnic::testbench {
 namespace {
 
@@ -106,8 +108,8 @@ void ShareLane::on_completion(const umd::Completion& completion, bool of_receive
   if (broken_) return;
   last_progress_ns_ = now();
   if (completion.status != hw::CqeStatus::kSuccess)
-    return wrong(fmt::format("{} {}: status {:#x}", of_receives ? "Receive" : "request", completion.id,
-                             static_cast<unsigned>(completion.status)));
+    return wrong(fmt::format("{} {}: {}", of_receives ? "Receive" : "request", completion.id,
+                             cqe_status_text(completion.status)));
   if (of_receives) {
     const auto buffer = receives_ ? receives_->taken(completion.id) : std::span<const std::uint8_t>();
     if (buffer.empty() || under_way() == 0) return wrong("a Receive completed, and no message was under way");

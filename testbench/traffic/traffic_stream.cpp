@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "driver/nd2/status_name.hpp"
+
 namespace rnic::testbench {
 namespace {
 
@@ -157,8 +159,7 @@ void TrafficStream::on_window(const ND2_RESULT& result) {
   const bool is_bind = result.RequestType == Nd2RequestTypeBind;
   const char* const what = is_bind ? "Bind" : "Invalidate";
   if (result.Status != ND_SUCCESS)
-    return wrong(
-        fmt::format("{} for request {}: status {:#010x}", what, number, static_cast<std::uint32_t>(result.Status)));
+    return wrong(fmt::format("{} for request {}: {}", what, number, nd2::describe_status(result.Status)));
   if (number < first_ || number >= first_ + works_.size() ||
       work(number).window != (is_bind ? WindowState::kBinding : WindowState::kInvalidating)) {
     return wrong(fmt::format("{} for request {} that has none under way", what, number));
@@ -247,8 +248,8 @@ void TrafficStream::on_request(const ND2_RESULT& result) {
   if (requested_ >= posted_ || number != requested_)
     return wrong(fmt::format("result of request {} came when that of {} was due", number, requested_));
   if (result.Status != ND_SUCCESS) {
-    return wrong(fmt::format("request {} ({}, {} bytes): status {:#010x}", number, name(work(number).kind),
-                             work(number).bytes, static_cast<std::uint32_t>(result.Status)));
+    return wrong(fmt::format("request {} ({}, {} bytes): {}", number, name(work(number).kind), work(number).bytes,
+                             nd2::describe_status(result.Status)));
   }
   last_progress_ns_ = now();
   request_done(requested_++);
@@ -272,8 +273,8 @@ void TrafficStream::on_receive(const ND2_RESULT& result) {
   if (receives_posted_.empty() || receives_posted_.front() != number)
     return wrong(fmt::format("result of the Receive for request {} came out of order", number));
   if (result.Status != ND_SUCCESS) {
-    return wrong(fmt::format("Receive for request {} ({} bytes): status {:#010x}", number, work(number).bytes,
-                             static_cast<std::uint32_t>(result.Status)));
+    return wrong(fmt::format("Receive for request {} ({} bytes): {}", number, work(number).bytes,
+                             nd2::describe_status(result.Status)));
   }
   auto& done = work(number);
   if (!done.posted) return wrong(fmt::format("Receive for request {} was used before that was posted", number));

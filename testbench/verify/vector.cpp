@@ -7,6 +7,7 @@
 #include <iterator>
 #include <set>
 
+#include "driver/nd2/status_name.hpp"
 #include "testbench/verify/statement_list.hpp"
 #include "testbench/verify/vector_names.hpp"
 #include "testbench/verify/vector_packets.hpp"
@@ -285,11 +286,6 @@ std::string event_name(hw::EqeType type) {
   return fmt::format("event {}", number_of(type));
 }
 
-std::string status_name(std::int32_t status) {
-  for (const auto& [name, value] : kStatuses) {
-    if (static_cast<std::int32_t>(value) == status) return std::string(name);
-  }
-  return fmt::format("{:#010x}", static_cast<std::uint32_t>(status));
-}
+std::string status_name(std::int32_t status) { return nd2::status_name(status); }
 
 }  // namespace rnic::testbench

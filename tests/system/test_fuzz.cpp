@@ -95,7 +95,7 @@ TEST_CASE("a planted fault is reported within a few thousand frames; without one
       {PlantedFault::kSharedDomain, "in memory of another domain changed"},
       {PlantedFault::kLeakyByte, "a secret byte, 0xf5,"},
       {PlantedFault::kWrongNak, "NAK with code 3, which no request"},
-      {PlantedFault::kWrongStatus, "status 0x1, which it cannot have"},
+      {PlantedFault::kWrongStatus, "local length error, which it cannot have"},
       {PlantedFault::kLostEntry, "complet"},
       {PlantedFault::kLongList, "those of the page list changed"}};
   for (const auto& [planted, what] : kinds) {
