@@ -2,7 +2,7 @@
 cmake_minimum_required(VERSION 3.25)
 set(Html ${FOLDER}/page.html)
 set(Css ${FOLDER}/page.css)
-set(Js ${FOLDER}/base.js ${FOLDER}/charts.js ${FOLDER}/parts.js ${FOLDER}/parts_programs.js ${FOLDER}/parts_nic.js)
+set(Js ${FOLDER}/base.js ${FOLDER}/charts.js ${FOLDER}/parts.js ${FOLDER}/parts_programs.js ${FOLDER}/bottleneck.js ${FOLDER}/parts_nic.js)
 set(text "// Written by testbench/report/embed.cmake.\n#include \"testbench/report/page_parts.hpp\"\n\nnamespace rnic::testbench {\n")
 foreach(part Html Css Js D3)
   set(content "")

@@ -29,7 +29,10 @@ void HostReport::request_begins(Request& request) {
 
 void HostReport::request_ends(Request& request) {
   (counts(request) ? shared_.requests : shared_.other_requests).add(request, flights_);
-  if (request.receive || !counts(request)) return;
+  if (request.receive) return;
+  if (request.started)
+    shared_.payload.settle(host_, request.qp, request.first_psn, request.last_psn, request.status == 0);
+  if (!counts(request)) return;
   shared_.work_ends(model::now_ps());
 }
 
@@ -37,13 +40,24 @@ void HostReport::packet_received(Packet& packet) {
   shared_.packets.at(host_).received(packet);
   if (packet.reason != RxReason::kNone || packet.fault || packet.placed == 0 || packet.length == 0) return;
   const auto here = static_cast<std::uint8_t>(host_);
-  const bool answer = is_response(packet.opcode);
-  const auto of = static_cast<std::uint8_t>(answer ? host_ : packet.host);
-  const auto qp = static_cast<std::uint8_t>(answer ? packet.dest_qpn : packet.qp);
-  if (shared_.is_program && !shared_.is_program(of, qp)) return;
-  const bool seen = packet.wire_end != 0;
-  shared_.series.add(SeriesName{SeriesKind::kPayload, here, of, qp}.key(), seen ? packet.wire_start : packet.checked,
-                     seen ? packet.wire_end : packet.checked, packet.length);
+  const bool answer = is_response(packet.opcode), of_a_nic = packet.id != 0;
+  const bool on_wire = packet.wire_end != 0;
+  SeriesName name{of_a_nic && !on_wire ? SeriesKind::kLoopback : SeriesKind::kPayload, here, here, packet.qp};
+  if (answer) {
+    name.qp = static_cast<std::uint8_t>(packet.dest_qpn);
+  } else {
+    name.host = of_a_nic ? static_cast<std::uint8_t>(packet.host) : SeriesName::kOutside;
+  }
+  if ((answer || of_a_nic) && shared_.is_program && !shared_.is_program(name.host, name.qp)) return;
+  const PayloadFigures::Part part{name.key(), packet.psn, on_wire ? packet.wire_start : packet.checked,
+                                  on_wire ? packet.wire_end : packet.checked, packet.length};
+  // A request without acknowledgement ends when it is sent.
+  const bool ended = !answer && (!packet.request || packet.request->over);
+  if (!ended) {
+    shared_.payload.hold(name.host, name.qp, part);
+  } else if (!packet.request || packet.request->status == 0) {
+    shared_.payload.count(part);
+  }
 }
 
 void HostReport::frame(const Frame& frame, Packet* packet) {
@@ -67,14 +81,15 @@ void HostReport::tlp(const model::TlpSeen& tlp, std::uint64_t at) {
 }
 
 void HostReport::stall_over(std::uint8_t qp, StallReason reason, std::uint64_t from, std::uint64_t to, const Request*) {
-  stalls_[qp][static_cast<std::size_t>(reason)].add(to - from);
+  stalls_[qp][static_cast<std::size_t>(reason)].add(shared_.work.since_ps(from, to));
 }
 
 void HostReport::wait_over(WaitKind what, std::uint64_t from, std::uint64_t to) {
-  waits_[static_cast<std::size_t>(what)].add(to - from);
+  const std::uint64_t during_work = shared_.work.since_ps(from, to);
+  if (during_work != 0) waits_[static_cast<std::size_t>(what)].add(during_work);
 }
 
-// ---- What came of it
+// ---- Results
 
 void HostReport::Waits::add(std::uint64_t ps) {
   ++count;
@@ -115,8 +130,8 @@ nlohmann::ordered_json HostReport::json() const {
           {"packets", shared_.packets.at(host_).json()},
           {"stalls", std::move(stalls)},
           {"waits",
-           {{"DMA reads: no tag or place", waits_[static_cast<std::size_t>(WaitKind::kTag)].json()},
-            {"TLPs: no credits or room", waits_[static_cast<std::size_t>(WaitKind::kLink)].json()}}},
+           {{"DMA reads: no free tag or buffer", waits_[static_cast<std::size_t>(WaitKind::kTag)].json()},
+            {"TLPs: no credits or buffer", waits_[static_cast<std::size_t>(WaitKind::kLink)].json()}}},
           {"engines", std::move(engines)},
           {"streams", std::move(streams)},
           {"counters", std::move(counters)},

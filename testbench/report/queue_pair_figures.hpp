@@ -60,7 +60,7 @@ struct QueuePairWork {
   unsigned host{};
   std::uint32_t qpn{};
   std::map<std::string, Kind> kinds;     ///< By name of request; Receives too
-  Sketch latency_ns;                     ///< Of requests that succeeded, without Receives
+  Sketch latency_ns{Sketch::kLatencyStepBits};  ///< Of requests that succeeded, without Receives
   std::uint64_t bytes = 0;               ///< The same
   std::uint64_t from_ns = 0, to_ns = 0;  ///< First doorbell, last completion of those
   std::uint64_t repeated = 0;            ///< Packets that were sent again

@@ -1,6 +1,7 @@
 #include "testbench/report/request_figures.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "model/time.hpp"
@@ -9,13 +10,15 @@
 namespace rnic::testbench {
 namespace {
 
-nlohmann::ordered_json latency_json(const Sketch& latency) {
+/// `quantile`: nanoseconds, of a permille.
+nlohmann::ordered_json latency_json(const Sketch& latency,
+                                    const std::function<std::uint64_t(std::uint64_t)>& quantile) {
   auto buckets = nlohmann::ordered_json::array();
   for (const auto& bucket : latency.buckets()) buckets.push_back({bucket.from, bucket.to, bucket.count});
-  return {{"count", latency.count()},           {"min_ns", latency.least()},
-          {"median_ns", latency.quantile(500)}, {"p90_ns", latency.quantile(900)},
-          {"p99_ns", latency.quantile(990)},    {"p999_ns", latency.quantile(999)},
-          {"max_ns", latency.most()},           {"mean_ns", latency.count() == 0 ? 0 : latency.sum() / latency.count()},
+  return {{"count", latency.count()},     {"min_ns", latency.least()},
+          {"median_ns", quantile(500)},   {"p90_ns", quantile(900)},
+          {"p99_ns", quantile(990)},      {"p999_ns", quantile(999)},
+          {"max_ns", latency.most()},     {"mean_ns", latency.count() == 0 ? 0 : latency.sum() / latency.count()},
           {"buckets", std::move(buckets)}};
 }
 
@@ -63,11 +66,27 @@ std::uint64_t RequestFigures::requests() const {
   return all;
 }
 
-nlohmann::ordered_json RequestFigures::median_json(const Kind& kind, std::uint64_t epoch_ps) {
+/// In rising order of latency.
+std::vector<const RequestFigures::Kept*> RequestFigures::sorted(const Kind& kind) {
   std::vector<const Kept*> order;
   for (const auto& one : kind.kept) order.push_back(&one);
   std::stable_sort(order.begin(), order.end(), [](auto* a, auto* b) { return a->latency_ns < b->latency_ns; });
-  const Kept& middle = *order[(order.size() + 1) / 2 - 1];
+  return order;
+}
+
+/// The request at this permille of all by latency, by nearest rank; of more than are kept the one that is nearest to
+/// it.
+const RequestFigures::Kept& RequestFigures::request_at(const Kind& kind, const std::vector<const Kept*>& order,
+                                                       std::uint64_t permille) {
+  if (kind.latency_ns.count() == order.size()) return *order[(order.size() * permille + 999) / 1000 - 1];
+  const std::uint64_t wanted = kind.latency_ns.quantile(permille);
+  const auto distance = [wanted](const Kept* one) {
+    return std::max(one->latency_ns, wanted) - std::min(one->latency_ns, wanted);
+  };
+  return **std::min_element(order.begin(), order.end(), [&](auto* a, auto* b) { return distance(a) < distance(b); });
+}
+
+nlohmann::ordered_json RequestFigures::median_json(const Kind& kind, const Kept& middle, std::uint64_t epoch_ps) {
   const Request& request = middle.request;
   const auto ns = [epoch_ps](std::uint64_t ps) {
     return ps / model::kPicosecondsPerNanosecond - epoch_ps / model::kPicosecondsPerNanosecond;
@@ -88,6 +107,7 @@ nlohmann::ordered_json RequestFigures::median_json(const Kind& kind, std::uint64
           {"bytes", request.length},
           {"packets", request.packets},
           {"repeated", request.repeated},
+          {"loopback", request.last_sent.taken != 0 && request.last_sent.wire_end == 0},
           {"posted_ns", ns(request.when(Stage::kPosted))},
           {"latency_ns", middle.latency_ns},
           {"of", kind.kept.size()},
@@ -104,8 +124,15 @@ nlohmann::ordered_json RequestFigures::json(std::uint64_t epoch_ps) const {
                                   {"repeated_packets", kind.repeated},
                                   {"bytes", kind.bytes}};
     if (!kind.kept.empty()) {
-      one["latency"] = latency_json(kind.latency_ns);
-      one["median"] = median_json(kind, epoch_ps);
+      // The median is the latency of the request that is shown for it, so that one run has one median.
+      const auto order = sorted(kind);
+      const Kept& middle = request_at(kind, order, 500);
+      const bool all_kept = kind.latency_ns.count() == order.size();
+      one["latency"] = latency_json(kind.latency_ns, [&](std::uint64_t permille) {
+        return all_kept || permille == 500 ? request_at(kind, order, permille).latency_ns
+                                           : kind.latency_ns.quantile(permille);
+      });
+      one["median"] = median_json(kind, middle, epoch_ps);
     }
     all.push_back(std::move(one));
   }

@@ -16,8 +16,9 @@ namespace rnic::testbench {
 /// Memory is bounded: latencies and steps are sketches, and of each kind a fair sample of whole requests is kept.
 class RequestFigures {
  public:
-  /// So many requests of each kind are kept; below that all.
-  static constexpr std::size_t kKept = 1024;
+  /// So many requests of each kind are kept; below that all, and percentiles of latencies are
+  /// exact.
+  static constexpr std::size_t kKept = 4096;
 
   /// A request of a host with these flights is over.
   void add(const Request& request, const Flights& flights);
@@ -34,13 +35,16 @@ class RequestFigures {
   };
   struct Kind {
     std::uint64_t count = 0, failed = 0, unfinished = 0, repeated = 0, bytes = 0;
-    Sketch latency_ns;
+    Sketch latency_ns{Sketch::kLatencyStepBits};
     std::vector<Sketch> steps;  ///< As in steps_of, nanoseconds
     std::vector<Kept> kept;
   };
 
   void keep(Kind& kind, const Request& request, const Flights& flights, std::uint64_t latency_ns);
-  [[nodiscard]] static nlohmann::ordered_json median_json(const Kind& kind, std::uint64_t epoch_ps);
+  [[nodiscard]] static std::vector<const Kept*> sorted(const Kind& kind);
+  [[nodiscard]] static const Kept& request_at(const Kind& kind, const std::vector<const Kept*>& order,
+                                              std::uint64_t permille);
+  [[nodiscard]] static nlohmann::ordered_json median_json(const Kind& kind, const Kept& middle, std::uint64_t epoch_ps);
 
   std::map<std::string, Kind> kinds_;
   model::Random random_{0x7265706f7274};

@@ -12,8 +12,10 @@
 namespace rnic::testbench {
 namespace {
 
-/// Queue pairs with a series of their own, of each receiver.
+/// Queue pairs with a separate series, of each receiver.
 constexpr std::size_t kSeries = 8;
+
+bool is_payload(SeriesKind kind) { return kind == SeriesKind::kPayload || kind == SeriesKind::kLoopback; }
 
 std::uint64_t picoseconds(double ns) {
   return static_cast<std::uint64_t>(std::llround(ns * static_cast<double>(model::kPicosecondsPerNanosecond)));
@@ -53,43 +55,52 @@ void RunReport::end(std::uint64_t now_ps, const std::vector<std::uint64_t>& cycl
   cycles_ = cycles;
 }
 
-/// Of all series of payload that a host has taken the largest, and the rest in one.
+/// The largest series of payload that a host accepted, from the wire and in loopback, and the rest in one each.
 nlohmann::ordered_json RunReport::series_json() const {
   const TimeSeries& series = shared_->series;
   const auto bins = [&](const TimeSeries::Bins& all) {
     return std::vector<std::uint64_t>(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(series.used()));
   };
   auto payload = nlohmann::ordered_json::array(), links = nlohmann::ordered_json::array();
-  for (std::size_t to = 0; to < hosts_.size(); ++to) {
+  const auto add_payload = [&](std::size_t to, SeriesKind kind) {
     std::vector<std::pair<std::uint64_t, std::uint32_t>> order;
     for (const auto& [key, amounts] : series.all()) {
       const SeriesName name = SeriesName::of(key);
-      if (name.kind == SeriesKind::kPayload && name.to == to)
+      if (name.kind == kind && name.to == to)
         order.emplace_back(std::accumulate(amounts.begin(), amounts.end(), std::uint64_t{0}), key);
     }
     std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
-    const std::size_t alone = order.size() <= kSeries ? order.size() : kSeries - 1;
-    std::sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(alone),
+    const std::size_t separate = order.size() <= kSeries ? order.size() : kSeries - 1;
+    std::sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(separate),
               [](const auto& a, const auto& b) { return a.second < b.second; });
-    for (std::size_t i = 0; i < alone; ++i) {
+    const auto add = [&](const TimeSeries::Bins& amounts) -> nlohmann::ordered_json& {
+      payload.push_back({{"to", host_letter(static_cast<unsigned>(to))},
+                         {"loopback", kind == SeriesKind::kLoopback},
+                         {"bytes", bins(amounts)}});
+      return payload.back();
+    };
+    for (std::size_t i = 0; i < separate; ++i) {
       const SeriesName name = SeriesName::of(order[i].second);
-      payload.push_back({{"to", host_letter(name.to)},
-                         {"host", host_letter(name.host)},
-                         {"qp", name.qp},
-                         {"bytes", bins(series.all().at(order[i].second))}});
+      auto& one = add(series.all().at(order[i].second));
+      if (name.host == SeriesName::kOutside) continue;
+      one["host"] = host_letter(name.host);
+      one["qp"] = name.qp;
     }
-    if (alone == order.size()) continue;
+    if (separate == order.size()) return;
     TimeSeries::Bins rest{};
-    for (std::size_t i = alone; i < order.size(); ++i) {
+    for (std::size_t i = separate; i < order.size(); ++i) {
       const auto& more = series.all().at(order[i].second);
       for (std::size_t bin = 0; bin < rest.size(); ++bin) rest[bin] += more[bin];
     }
-    payload.push_back(
-        {{"to", host_letter(static_cast<unsigned>(to))}, {"others", order.size() - alone}, {"bytes", bins(rest)}});
+    add(rest)["others"] = order.size() - separate;
+  };
+  for (std::size_t to = 0; to < hosts_.size(); ++to) {
+    add_payload(to, SeriesKind::kPayload);
+    add_payload(to, SeriesKind::kLoopback);
   }
   for (const auto& [key, amounts] : series.all()) {
     const SeriesName name = SeriesName::of(key);
-    if (name.kind == SeriesKind::kPayload) continue;
+    if (is_payload(name.kind)) continue;
     const char* kind = name.kind == SeriesKind::kWire ? "wire" : name.kind == SeriesKind::kToNic ? "to NIC" : "to host";
     links.push_back({{"link", kind}, {"host", host_letter(name.host)}, {"bytes", bins(amounts)}});
   }

@@ -1,5 +1,7 @@
 #include "testbench/report/shared_figures.hpp"
 
+#include <algorithm>
+
 namespace rnic::testbench {
 
 void WorkTime::begin(std::uint64_t now_ps) {
@@ -14,6 +16,11 @@ void WorkTime::end(std::uint64_t now_ps) {
 }
 
 std::uint64_t WorkTime::total_ps(std::uint64_t now_ps) const { return total_ + (open() ? now_ps - since_ : 0); }
+
+std::uint64_t WorkTime::since_ps(std::uint64_t from_ps, std::uint64_t now_ps) const {
+  const std::uint64_t from = std::max(from_ps, since_), to = open() ? now_ps : last_;
+  return to - std::min(from, to);
+}
 
 void SharedFigures::work_begins(std::uint64_t now_ps) {
   work.begin(now_ps);

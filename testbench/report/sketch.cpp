@@ -4,23 +4,16 @@
 #include <bit>
 
 namespace rnic::testbench {
-namespace {
 
-constexpr unsigned kStepBits = 5;
-constexpr std::uint64_t kSteps = 1 << kStepBits;  ///< Of a power of two
-constexpr std::uint64_t kExact = 2 * kSteps;
-
-}  // namespace
-
-std::size_t Sketch::index_of(std::uint64_t value) {
-  if (value < kExact) return value;
-  const auto shift = static_cast<unsigned>(std::bit_width(value)) - kStepBits - 1;
-  return shift * kSteps + (value >> shift);
+std::size_t Sketch::index_of(std::uint64_t value) const {
+  if (value < 2 * steps()) return value;
+  const auto shift = static_cast<unsigned>(std::bit_width(value)) - step_bits_ - 1;
+  return shift * steps() + (value >> shift);
 }
 
-Sketch::Bucket Sketch::bounds(std::size_t index) {
-  if (index < kExact) return {index, index + 1, 0};
-  const std::uint64_t shift = index / kSteps - 1, step = index - shift * kSteps;
+Sketch::Bucket Sketch::bounds(std::size_t index) const {
+  if (index < 2 * steps()) return {index, index + 1, 0};
+  const std::uint64_t shift = index / steps() - 1, step = index - shift * steps();
   return {step << shift, (step + 1) << shift, 0};
 }
 

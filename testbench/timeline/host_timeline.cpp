@@ -17,6 +17,8 @@ void HostTimeline::nic_reset() {
 void HostTimeline::stalled(std::uint8_t qp, StallReason reason) {
   Stall& stall = stalls_[qp];
   if (stall.since != 0 && stall.reason == reason) return;
+  // A queue pair without requests waits for nothing.
+  if (!requests_.has_requests(qp)) return;
   end_stall(qp);
   stall = {now_, reason, requests_.current(qp)};
 }
@@ -36,6 +38,17 @@ void HostTimeline::end_stall(std::uint8_t qp) {
   const Stall stall = stalls_[qp];
   stalls_[qp] = {};
   if (stall.since != 0) sinks_.stall_over(qp, stall.reason, stall.since, now_, stall.request.get());
+}
+
+void HostTimeline::retired(std::uint8_t qp, std::uint16_t index, bool failed) {
+  requests_.retired(qp, index, failed, now_);
+  if (!requests_.has_requests(qp)) end_stall(qp);
+}
+
+void HostTimeline::cqe(const CqeWrite& cqe) {
+  requests_.cqe(cqe, now_);
+  const auto qp = static_cast<std::uint8_t>(cqe.qpn);
+  if (!requests_.has_requests(qp)) end_stall(qp);
 }
 
 void HostTimeline::qp_forgotten(std::uint8_t qp) {

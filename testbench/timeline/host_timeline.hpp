@@ -41,10 +41,8 @@ class HostTimeline final : public NicListener {
   void packet_planned() override { packets_.planned(); }
   void packet_left(const rtl::RxDone* done) override { packets_.placed(done, now_); }
   void went_back(std::uint8_t qp, StallReason cause) override;
-  void retired(std::uint8_t qp, std::uint16_t index, bool failed) override {
-    requests_.retired(qp, index, failed, now_);
-  }
-  void cqe(const CqeWrite& cqe) override { requests_.cqe(cqe, now_); }
+  void retired(std::uint8_t qp, std::uint16_t index, bool failed) override;
+  void cqe(const CqeWrite& cqe) override;
   void qp_forgotten(std::uint8_t qp) override;
   void tlb_missed() override;
   void waits(bool for_tag, bool for_link) override;

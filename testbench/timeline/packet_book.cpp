@@ -1,6 +1,7 @@
 #include "testbench/timeline/packet_book.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace rnic::testbench {
@@ -91,7 +92,7 @@ PacketPtr PacketBook::left(std::uint8_t opcode, std::uint32_t psn) {
                                   [&](const auto& packet) { return packet->opcode == opcode && packet->psn == psn; });
   if (found == ready_.end()) return nullptr;
   const PacketPtr packet = *found;
-  std::for_each(ready_.begin(), found, [this](const auto& before) { sink_.packet_over(*before); });
+  std::move(ready_.begin(), found, std::back_inserter(looping_));
   ready_.erase(ready_.begin(), found + 1);
   return packet;
 }
@@ -104,22 +105,52 @@ void PacketBook::arrives(const PacketPtr& packet) {
 }
 
 void PacketBook::expire(std::uint64_t now) {
-  for (; !arriving_.empty() && arriving_.front()->wire_end + kLostAfterPs < now; arriving_.pop_front()) {
+  const auto is_old = [now](const Packet& packet) {
+    return std::max(packet.gathered, packet.wire_end) + kLostAfterPs < now;
+  };
+  for (; !arriving_.empty() && is_old(*arriving_.front()); arriving_.pop_front()) {
     arriving_.front()->lost = arriving_.front()->checked == 0;
     if (arriving_.front()->receiving) sink_.receive_ends(*arriving_.front());
     sink_.packet_over(*arriving_.front());
   }
+  for (; !looping_.empty() && is_old(*looping_.front()); looping_.pop_front()) sink_.packet_over(*looping_.front());
+}
+
+PacketPtr PacketBook::find_arriving(const rtl::RxDesc& head) const {
+  const auto found = std::find_if(arriving_.begin(), arriving_.end(), [&](const auto& packet) {
+    return packet->opcode == head.opcode && packet->psn == head.psn && packet->dest_qpn == head.dest_qpn;
+  });
+  return found == arriving_.end() ? nullptr : *found;
+}
+
+/// A packet of this NIC to itself, which the wire does not see. Such packets arrive in the order in which they are
+/// made.
+PacketPtr PacketBook::take_loopback(const rtl::RxDesc& head) {
+  if (head.source_ip != head.dest_ip) return nullptr;
+  for (auto* packets : {&looping_, &ready_}) {
+    const auto found = std::find_if(packets->begin(), packets->end(), [&](const auto& packet) {
+      return packet->opcode == head.opcode && packet->psn == head.psn;
+    });
+    if (found == packets->end()) continue;
+    const PacketPtr packet = *found;
+    packets->erase(found);
+    packet->dest_qpn = head.dest_qpn;
+    // It may be held, and validated again.
+    arriving_.push_back(packet);
+    const RequestPtr& request = packet->request;
+    if (request && request->ends_with(packet->psn) && request->last_sent.taken == 0)
+      request->last_sent = packet->times();
+    return packet;
+  }
+  return nullptr;
 }
 
 void PacketBook::judged(const rtl::RxDesc& head, RxReason reason, std::uint64_t now) {
   settle_judged();
-  const auto found = std::find_if(arriving_.begin(), arriving_.end(), [&](const auto& packet) {
-    return packet->opcode == head.opcode && packet->psn == head.psn && packet->dest_qpn == head.dest_qpn;
-  });
   judged_syndrome_ = head.syndrome;
-  if (found != arriving_.end()) {
-    judged_ = *found;
-  } else {
+  judged_ = find_arriving(head);
+  if (!judged_) judged_ = take_loopback(head);
+  if (!judged_) {
     // Injected, or a copy of one that has come before.
     judged_ = std::make_shared<Packet>();
     judged_->opcode = head.opcode;
@@ -205,7 +236,7 @@ void PacketBook::forget() {
 void PacketBook::finish() {
   settle_judged();
   for (const auto& packet : gathering_) sink_.send_ends(*packet);
-  for (auto* packets : {&ready_, &arriving_, &placing_}) {
+  for (auto* packets : {&ready_, &looping_, &arriving_, &placing_}) {
     for (const auto& packet : *packets) sink_.packet_over(*packet);
   }
   for (auto* packets : {&arriving_, &placing_}) {
@@ -216,6 +247,7 @@ void PacketBook::finish() {
   gathering_.clear();
   parts_.clear();
   ready_.clear();
+  looping_.clear();
   arriving_.clear();
   placing_.clear();
 }

@@ -27,7 +27,8 @@ class PacketBook {
   void tlb_missed();
   void dropped();
   void gathered(std::uint64_t now);
-  /// The packet that this frame carries; null: it is not of this NIC. Those in front of it never were frames.
+  /// The packet that this frame carries; null: it is not of this NIC. Those in front of it do not go to the wire: they
+  /// are on their way back into the NIC (loopback), or dropped.
   [[nodiscard]] PacketPtr left(std::uint8_t opcode, std::uint32_t psn);
 
   // Come here
@@ -56,6 +57,8 @@ class PacketBook {
   };
 
   void count(Packet& packet, std::uint32_t last_psn);
+  [[nodiscard]] PacketPtr find_arriving(const rtl::RxDesc& head) const;
+  [[nodiscard]] PacketPtr take_loopback(const rtl::RxDesc& head);
   void expire(std::uint64_t now);
   void settle_judged();
 
@@ -67,6 +70,7 @@ class PacketBook {
   std::deque<Made> made_;
   std::deque<PacketPtr> gathering_, parts_, ready_;  ///< In their order
   std::array<std::array<Newest, 2>, 256> newest_{};  ///< PSN of requests and of responses
+  std::deque<PacketPtr> looping_;                    ///< Frames behind them left by the wire
   std::deque<PacketPtr> arriving_, placing_;
   PacketPtr judged_;
   std::uint8_t judged_syndrome_{};

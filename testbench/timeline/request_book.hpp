@@ -30,6 +30,8 @@ class RequestBook {
   void fetch_answered(std::uint64_t now);
   /// The request of a send queue; null: it is over, or its queue pair is gone.
   [[nodiscard]] RequestPtr request(std::uint8_t qp, std::uint16_t index) const;
+  /// Whether the send queue has a request that is not over.
+  [[nodiscard]] bool has_requests(std::uint8_t qp) const { return !send_[qp].open.empty(); }
   /// The one that the queue pair works on.
   [[nodiscard]] RequestPtr current(std::uint8_t qp) const;
   void inflight(const rtl::Inflight& wqe, std::uint64_t turn, std::uint64_t now);

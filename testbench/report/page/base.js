@@ -3,15 +3,20 @@
 
 const format = {
   count: (value) => Math.round(value).toLocaleString("en-US"),
-  ns: (value) => `${Math.round(value).toLocaleString("en-US")} ns`,
+  /** A time in ns, in the unit that suits it. */
+  time(ns) {
+    const [scale, unit] = ns < 999.995 ? [1, "ns"] : ns < 999995 ? [1e3, "us"] : ns < 999995e3 ? [1e6, "ms"] : [1e9, "s"];
+    return `${(ns / scale).toLocaleString("en-US", {maximumSignificantDigits: 5})} ${unit}`;
+  },
   gbps: (value) => `${value.toFixed(2)} Gbit/s`,
   rate: (value) => `${value.toFixed(value < 10 ? 3 : 2)} M/s`,
   some: (value, what) => `${format.count(value)} ${what}${value === 1 ? "" : "s"}`,
-  share: (value) => `${(100 * value).toFixed(1)} %`,
+  share: (value, digits = 1) => `${(100 * value).toFixed(digits)} %`,
   /** A figure of the tool, by its unit. */
   figure(value, unit) {
     if (typeof value !== "number") return String(value);
     if (unit === "share") return format.share(value);
+    if (unit === "ns") return format.time(value);
     const digits = Number.isInteger(value) ? 0 : Math.abs(value) < 10 ? 3 : 2;
     const text = value.toLocaleString("en-US", {minimumFractionDigits: digits, maximumFractionDigits: digits});
     return unit ? `${text} ${unit}` : text;

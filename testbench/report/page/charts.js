@@ -94,7 +94,7 @@ function timeChart(series, options) {
     const limits = options.limits || [];
     const x = d3.scaleLinear([time(0), time(count)], [box.left, box.right]);
     const y = d3.scaleLinear([0, 1.08 * Math.max(most || 0, d3.max(limits, (one) => one.value) || 0, options.top || 0)], [box.bottom, box.top]);
-    axes(svg, x, y, box, {x: "simulated time since the reset, ns", y: options.title}, {y: options.tick});
+    axes(svg, x, y, box, {x: "simulated time since the reset", y: options.title}, {x: format.time, y: options.tick});
     // Of a bin the same height from its beginning to its end.
     const steps = d3.range(count + 1);
     const value = (one, i) => one.values[Math.min(i, count - 1)];
@@ -114,7 +114,7 @@ function timeChart(series, options) {
     }
     for (const one of limits) limitLine(svg, y(one.value), box, one.name);
     const say = (i) => {
-      const parts = [`${format.count(time(i))} to ${format.ns(time(i + 1))}: `];
+      const parts = [`${format.time(time(i))} to ${format.time(time(i + 1))}: `];
       if (options.stacked) parts.push(bold(options.text(total(i))), " in all");
       for (const one of shown) {
         if (one.values[i] > 0) parts.push(parts.length > 1 ? "; " : "", `${one.name} `, bold(options.text(one.values[i])));
@@ -151,7 +151,7 @@ function histogram(kinds, label) {
     const y = d3.scaleLinear([0, 1.08 * most], [box.bottom, box.top]);
     const decades = Math.log10(last / first);
     const xValues = decades < 1.2 ? d3.ticks(first, last, Math.max(3, Math.floor(width / 130))) : x.ticks().filter((v) => [1, 2, 5].includes(+String(v)[0]) && (width > 560 || decades < 2 || String(v)[0] === "1"));
-    axes(svg, x, y, box, {x: "latency, ns (logarithmic)", y: "requests"}, {x: d3.format(","), xValues, y: d3.format(",d"), rows: Math.min(5, most)});
+    axes(svg, x, y, box, {x: "latency (logarithmic)", y: "requests"}, {x: format.time, xValues, y: d3.format(",d"), rows: Math.min(5, most)});
     for (let i = 0; i < bins; ++i) {
       let below = 0;
       shown.forEach((one, k) => {
@@ -165,11 +165,11 @@ function histogram(kinds, label) {
       shown[0].marks.forEach((mark, i) => {
         const at = x(Math.max(first, mark.value)), right = at > (box.left + box.right) / 2;
         svg.append("line").attr("class", "limit-line").attr("x1", at).attr("x2", at).attr("y1", box.top).attr("y2", box.bottom);
-        svg.append("text").attr("class", "limit").attr("x", at + (right ? -5 : 5)).attr("text-anchor", right ? "end" : "start").attr("y", box.top + 10 + 15 * i).text(`${mark.name} ${format.ns(mark.value)}`);
+        svg.append("text").attr("class", "limit").attr("x", at + (right ? -5 : 5)).attr("text-anchor", right ? "end" : "start").attr("y", box.top + 10 + 15 * i).text(`${mark.name} ${format.time(mark.value)}`);
       });
     }
     const say = (i) => {
-      const parts = [`${format.count(edge(i))} to ${format.ns(edge(i + 1))}: `];
+      const parts = [`${format.time(edge(i))} to ${format.time(edge(i + 1))}: `];
       shown.forEach((one, k) => counts[k][i] && parts.push(parts.length > 1 ? "; " : "", `${one.name} `, bold(format.count(counts[k][i]))));
       if (parts.length === 1) parts.push("none");
       return parts;
@@ -257,15 +257,15 @@ function waterfall(steps, total, label) {
     const x = d3.scaleLinear([0, total], [left, width - (narrow ? 8 : 70)]);
     const bottom = high - 40;
     svg.append("g").attr("class", "grid").attr("transform", `translate(0,${bottom})`).call(d3.axisBottom(x).ticks(Math.floor(width / 120)).tickSize(-bottom).tickFormat(""));
-    svg.append("g").attr("class", "axis").attr("transform", `translate(0,${bottom})`).call(d3.axisBottom(x).ticks(Math.max(2, Math.floor((width - left) / 120))).tickSizeOuter(0));
-    svg.append("text").attr("x", width - 4).attr("y", high - 4).attr("text-anchor", "end").text("since its posting, ns");
+    svg.append("g").attr("class", "axis").attr("transform", `translate(0,${bottom})`).call(d3.axisBottom(x).ticks(Math.max(2, Math.floor((width - left) / 120))).tickFormat(format.time).tickSizeOuter(0));
+    svg.append("text").attr("x", width - 4).attr("y", high - 4).attr("text-anchor", "end").text("time since its posting");
     steps.forEach((step, i) => {
       const top = i * pitch(width) + (narrow ? 17 : 3), end = x(step.from + step.ns);
       if (narrow) {
-        svg.append("text").attr("class", "strong").attr("x", 0).attr("y", top - 4).text(`${step.name}: ${format.ns(step.ns)}`);
+        svg.append("text").attr("class", "strong").attr("x", 0).attr("y", top - 4).text(`${step.name}: ${format.time(step.ns)}`);
       } else {
         svg.append("text").attr("class", "strong").attr("x", left - 8).attr("y", top + 12).attr("text-anchor", "end").text(step.name);
-        svg.append("text").attr("x", Math.max(end, x(step.from) + 2) + 5).attr("y", top + 12).text(format.ns(step.ns));
+        svg.append("text").attr("x", Math.max(end, x(step.from) + 2) + 5).attr("y", top + 12).text(format.time(step.ns));
       }
       svg.append("rect").attr("x", x(step.from)).attr("y", top).attr("width", Math.max(2, end - x(step.from))).attr("height", narrow ? 12 : 16).attr("rx", 1.5).style("fill", step.colour);
     });

@@ -1,11 +1,12 @@
-// What limited, packets, counters, settings; and the order of all.
+// Bottleneck, packets, counters, settings; and the order of all.
 
 /** rnic_top.u_send_side.u_tx_path.desc as people say it. */
 const shortName = (name) => name.replace(/^rnic_top\./, "").replace(/(^|\.)u_/g, "$1");
 
 function showLimits() {
-  const part = section("limited", "What limited", `How full the links were, what queue pairs waited for, and which blocks of the NICs were busy. Shares are of the ${format.ns(run.work.ns)} in which a work request of either host was open.`);
+  const part = section("bottleneck", "Bottleneck", `How full the links were, what queue pairs waited for, and which blocks of the NICs were busy. Shares are of the ${format.time(run.work.ns)} in which a work request of either host was open.`);
   const use = linkUse();
+  part.append(element("p", {id: "conclusion"}, element("b", {}, bottleneck(use))));
   if (use.length !== 0) {
     const fullest = use.reduce((a, b) => (b.mean > a.mean ? b : a));
     part.append(element("h3", {}, "Links"));
@@ -16,8 +17,10 @@ function showLimits() {
       {title: "used", value: (one) => one.mean, text: format.share, ...number}, {title: "at most", value: (one) => one.most, text: format.share, ...number}], use)));
   }
   showStalls(part);
+  const busy = run.hosts.filter((host) => host.streams.length + host.engines.length !== 0);
+  if (busy.length === 0) return;
   part.append(element("h3", {}, "Blocks"));
-  part.append(tabs("NIC", run.hosts.map((host) => ({title: `NIC ${host.host}`, fill: (panel) => showBlocks(panel, host)}))));
+  part.append(tabs("NIC", busy.map((host) => ({title: `NIC ${host.host}`, fill: (panel) => showBlocks(panel, host)}))));
 }
 
 function showStalls(part) {
@@ -28,34 +31,34 @@ function showStalls(part) {
   });
   part.append(element("h3", {}, "Waiting"));
   if (rows.length === 0) {
-    part.append(element("p", {class: "note"}, "No queue pair was held up, and no DMA read or TLP had to wait for a tag, a place or credits."));
+    part.append(element("p", {class: "note"}, "No queue pair was held up, and no DMA read or TLP waited for a tag, a buffer or credits."));
     return;
   }
   const all = Math.max(1, run.work.ns);
-  part.append(table("Why queue pairs did not go on, and what DMA waited for", [
+  part.append(table("Why queue pairs stalled, and what DMA waited for", [
     {title: "reason", value: (one) => one.reason}, {title: "host", value: (one) => one.host}, {title: "queue pairs", value: (one) => one.qps, text: (v) => (v === null ? "" : format.count(v)), ...number},
-    {title: "times", value: (one) => one.count, ...number}, {title: "together, ns", value: (one) => one.ns, ...number}, {title: "longest, ns", value: (one) => one.longest, ...number},
-    {title: "at a time", value: (one) => one.ns / all, text: (v) => v.toFixed(3), ...number}], rows));
+    {title: "times", value: (one) => one.count, ...number}, {title: "sum", value: (one) => one.ns, text: format.time, ...number}, {title: "longest", value: (one) => one.longest, text: format.time, ...number},
+    {title: "waiting, mean", value: (one) => one.ns / all, text: (v) => v.toFixed(3), ...number}], rows));
   const of = run.hosts.flatMap((host) => host.stalls.map((one) => ({host: host.host, ...one})));
   if (of.length !== 0) part.append(folded("By queue pair", table("Stalls of each queue pair", [
     {title: "queue pair", value: (one) => `${one.host}, QP ${one.qp}`}, {title: "reason", value: (one) => one.reason}, {title: "times", value: (one) => one.count, ...number},
-    {title: "together, ns", value: (one) => one.ns, ...number}, {title: "longest, ns", value: (one) => one.longest_ns, ...number}], of)));
+    {title: "sum", value: (one) => one.ns, text: format.time, ...number}, {title: "longest", value: (one) => one.longest_ns, text: format.time, ...number}], of)));
 }
 
 function showBlocks(panel, host) {
   const link = run.links.find((one) => one.host === host.host);
   const cycles = Math.max(1, (1000 * run.work.ns) / link.clock_period_ps);
-  const kMost = 10;
+  const kRows = 10;
   const streams = host.streams.slice().sort((a, b) => b.waits - a.waits || b.moves - a.moves);
   const engines = host.engines.slice().sort((a, b) => b.busy - a.busy);
   const bar = (name, parts, share) => ({name: shortName(name), parts, text: format.share(share)});
   const columns = element("div", {});
-  columns.append(element("h3", {}, "Streams that waited most"));
-  const keys = element("div", {class: "legend"}, element("span", {class: "key", style: "--colour: var(--s2)"}, "an item moves"), element("span", {class: "key", style: "--colour: var(--s1)"}, "an item waits for its receiver"));
-  const waiting = streams.filter((one) => one.waits > 0).slice(0, kMost);
-  columns.append(keys, bars(waiting.map((one) => bar(one.stream, [{value: one.moves / cycles, colour: "var(--s2)"}, {value: one.waits / cycles, colour: "var(--s1)"}], one.waits / cycles)), 1, `Streams of NIC ${host.host} that waited most, share of the cycles`));
-  columns.append(element("h3", {}, "Engines that were busiest"));
-  columns.append(bars(engines.slice(0, kMost).map((one) => bar(one.engine, [{value: one.busy / cycles, colour: "var(--s0)"}], one.busy / cycles)), 1, `Engines of NIC ${host.host} that were busiest, share of the cycles`));
+  const waiting = streams.filter((one) => one.waits > 0).slice(0, kRows), busiest = engines.slice(0, kRows);
+  if (waiting.length !== 0) {
+    const keys = element("div", {class: "legend"}, element("span", {class: "key", style: "--colour: var(--s2)"}, "an item moves"), element("span", {class: "key", style: "--colour: var(--s1)"}, "an item waits for its receiver"));
+    columns.append(element("h3", {}, "Streams that waited most"), keys, bars(waiting.map((one) => bar(one.stream, [{value: one.moves / cycles, colour: "var(--s2)"}, {value: one.waits / cycles, colour: "var(--s1)"}], one.waits / cycles)), 1, `Streams of NIC ${host.host} that waited most, share of the cycles`));
+  }
+  if (busiest.length !== 0) columns.append(element("h3", {}, "Engines that were busiest"), bars(busiest.map((one) => bar(one.engine, [{value: one.busy / cycles, colour: "var(--s0)"}], one.busy / cycles)), 1, `Engines of NIC ${host.host} that were busiest, share of the cycles`));
   panel.append(columns);
   const share = (v) => format.share(v);
   panel.append(folded("All streams as a table", table(`Streams of NIC ${host.host}`, [
@@ -66,13 +69,13 @@ function showBlocks(panel, host) {
 }
 
 function showPackets() {
-  const part = section("packets", "Packets", "Every frame on the wire, by who has sent it: repeated ones carry a PSN that was sent before, lost ones were dropped by the wire, and those that were not judged were damaged on their way or still under way at the end.");
+  const part = section("packets", "Packets", "Every frame on the wire, by who has sent it: repeated ones carry a PSN that was sent before, lost ones were dropped by the wire, and those that were not validated were damaged on their way or still under way at the end.");
   part.append(element("p", {class: "note"}, element("b", {"data-value": run.frames, id: "frames"}, format.count(run.frames)), " frames in all."));
   const rows = run.hosts.flatMap((host) => host.packets.sent.map((one) => ({host: host.host, ...one})));
   const of = (title, key) => ({title, value: (one) => one[key], ...number});
   part.append(table("Packets by kind", [
     {title: "opcode", value: (one) => one.opcode, kind: "code"}, {title: "from", value: (one) => one.host}, of("frames", "frames"), of("bytes", "bytes"), of("payload", "payload"), of("repeated", "repeated"), of("lost", "lost"),
-    of("not judged", "unjudged"), of("dropped unsent", "unsent"), of("injected", "injected")], rows));
+    of("not validated", "unjudged"), of("dropped unsent", "unsent"), of("injected", "injected")], rows));
   const other = run.hosts.filter((host) => host.packets.not_roce > 0).map((host) => `${host.packets.not_roce} from ${host.host}`);
   if (other.length !== 0) part.append(element("p", {class: "note"}, `Frames that are not RoCE: ${other.join(", ")}.`));
 
@@ -85,7 +88,7 @@ function showPackets() {
     part.append(element("p", {class: "note"}, "None: nothing was lost, refused or repaired."));
     return;
   }
-  part.append(table("What went wrong, and what mended it", [{title: "what", value: (one) => one.what}, {title: "host", value: (one) => one.host}, {title: "count", value: (one) => one.count, ...number}, {title: "of", value: (one) => one.note}], all));
+  part.append(table("Losses, refusals and repairs", [{title: "what", value: (one) => one.what}, {title: "host", value: (one) => one.host}, {title: "count", value: (one) => one.count, ...number}, {title: "of", value: (one) => one.note}], all));
 }
 
 function showCounters() {
@@ -103,7 +106,7 @@ function showSettings() {
     {title: "option", value: (one) => one.name, kind: "code"}, {title: "value", value: (one) => one.value, kind: "code"}, {title: "", value: (one) => (one.given ? "given" : "")}, {title: "what it says", value: (one) => one.text, kind: "line"}], report.settings));
   if (run) {
     const rows = [...run.links.flatMap((link) => [[`wire of host ${link.host}`, `${link.wire_gbps} Gbit/s`], [`PCI Express of host ${link.host}`, `${link.pcie_gbps.toFixed(1)} Gbit/s each way`], [`clock of NIC ${link.host}`, `${link.clock_period_ps} ps, ${format.count(link.cycles)} cycles`]]),
-                  ["first work request", format.ns(run.work.from_ns)], ["last completion", format.ns(run.work.to_ns)], ["end", format.ns(run.end_ns)]];
+                  ["first work request", format.time(run.work.from_ns)], ["last completion", format.time(run.work.to_ns)], ["end", format.time(run.end_ns)]];
     part.append(folded("The world", table("The world, and when it did what", [{title: "", value: (one) => one[0]}, {title: "", value: (one) => one[1]}], rows)));
   }
   if (report.results) part.append(folded("The figures as JSON", element("pre", {class: "scroll", tabindex: "0"}, element("code", {id: "results"}, JSON.stringify(report.results, null, 2)))));

@@ -52,7 +52,7 @@ function showQueuePairs(part) {
     const of = (title, key, text) => ({title, value: (one) => one.pair[key], text, ...number});
     part.append(table("Queue pairs: goodput and latency of their requests", [
       {title: "process", value: (one) => one.process}, {title: "QP (index)", value: (one) => qpName(one.pair), kind: "code"}, {title: "type", value: (one) => one.pair.type},
-      of("goodput, Gbit/s", "goodput_gbps", (v) => v.toFixed(2)), of("median, ns", "latency_median_ns"), of("99 %, ns", "latency_p99_ns"), of("first posted, ns", "from_ns"), of("last complete, ns", "to_ns"),
+      of("goodput, Gbit/s", "goodput_gbps", (v) => v.toFixed(2)), of("median", "latency_median_ns", format.time), of("99 %", "latency_p99_ns", format.time), of("first posted", "from_ns", format.time), of("last complete", "to_ns", format.time),
       of("packets sent again", "repeated_packets")], sent));
   }
   const columns = [
