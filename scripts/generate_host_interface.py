@@ -8,6 +8,7 @@ Table kinds: constant, enum, struct (host memory, little-endian, fields from bit
 big-endian, fields from the most significant bit downward), stream (inside the NIC, fields from bit 0 upward),
 register, uar, counters.
 """
+import re
 import sys
 import tomllib
 
@@ -209,6 +210,31 @@ def cpp_streams(tables):
     return "\n".join(out + ["}  // namespace rnic::rtl", ""])
 
 
+def cpp_stream_fields(tables):
+    """For viewers of waves: where each field of a stream is, and the names of its values."""
+    out = cpp_head("rnic::rtl", ["#include <array>", "#include <cstdint>", "#include <span>", "#include <string_view>"])
+    out += ["/// A value of an enumeration.", "struct NamedValue {", "  std::uint32_t value{};", "  std::string_view name;", "};",
+            "/// A field of a stream, from its lowest bit on. `values` is empty for a number.", "struct StreamField {", "  std::string_view name;",
+            "  std::uint16_t bit{}, width{};", "  std::string_view enumeration;", "  std::span<const NamedValue> values;", "};",
+            "struct StreamFields {", "  std::string_view name;", "  std::uint16_t bits{};", "  std::span<const StreamField> fields;", "};", ""]
+    for e in tables.enums:
+        values = ", ".join(f'{{{value}, "{name}"}}' for name, value, _ in e["values"])
+        out.append(f"inline constexpr std::array<NamedValue, {len(e['values'])}> k{e['name']}Values = {{{{{values}}}}};")
+    enums = {e["name"]: e for e in tables.enums}
+    layouts = [layout for layout in tables.layouts if layout.kind == "stream"]
+    for layout in layouts:
+        fields = named_fields(layout)
+        rows = []
+        for name, width, doc, bit in fields:
+            e = enums.get(re.split(r"[^A-Za-z0-9_]", doc)[0])
+            kind = f', "{e["name"]}", k{e["name"]}Values' if e and e["width"] <= width else ", {}, {}"
+            rows.append(f'    {{"{name}", {bit}, {width}{kind}}}')
+        out.append(f"inline constexpr std::array<StreamField, {len(fields)}> k{camel(layout.name)}Fields = {{{{\n" + ",\n".join(rows) + "}};")
+    rows = ",\n".join(f'    {{"{layout.name}", {layout.width}, k{camel(layout.name)}Fields}}' for layout in layouts)
+    out.append(f"inline constexpr std::array<StreamFields, {len(layouts)}> kStreamFields = {{{{\n{rows}}}}};")
+    return "\n".join(out + ["", "}  // namespace rnic::rtl", ""])
+
+
 def host_tables():
     """All that the host sees."""
     return Tables([ROOT / f"rtl/host_interface/{name}.toml" for name in HOST_TABLES])
@@ -375,6 +401,7 @@ def main():
         "driver/linux/rnic_counters.h": c_counters(host),
         "testbench/generated/raw_commands.hpp": cpp_raw_commands(host),
         "testbench/generated/rtl_streams.hpp": cpp_streams(streams),
+        "testbench/generated/stream_fields.hpp": cpp_stream_fields(Tables([*host_files, ROOT / "rtl/streams.toml"])),
         "tests/generated/host_interface_probe.sv": sv_probe(host),
         "tests/generated/host_interface_probe.hpp": cpp_probe(host, "hw", "driver/generated/host_interface.hpp", ""),
         "tests/generated/rtl_streams_probe.hpp": cpp_probe(streams, "rtl", "testbench/generated/rtl_streams.hpp", "Stream"),

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "Vrnic_top.h"
+#include "driver/generated/host_interface.hpp"
 #include "model/tlp_checker.hpp"
 #include "testbench/generated/rtl_streams.hpp"
 #include "testbench/nic_state.hpp"
@@ -49,6 +50,15 @@ std::span<std::uint8_t, BeatCutter::kLanes> lanes(Port& port) {
 std::string scope_name(std::string name) {
   std::replace(name.begin(), name.end(), '.', '_');
   return name;
+}
+
+/// It rings the doorbell of a send queue, or brings a WQE (docs/host_interface.md, UAR pages).
+bool posts_work(const model::HostRequest& request) {
+  constexpr std::uint64_t kPageMask = hw::kUarPageBytes - 1;
+  const std::uint64_t offset = request.address & kPageMask;
+  const bool in_window = offset >= hw::uar::kWqeWindow && offset < hw::uar::kWqeWindow + hw::kUarWqeWindowBytes;
+  return request.kind == model::TlpKind::kMemoryWrite && (request.address & ~kPageMask) != 0 &&
+         (offset == hw::uar::kSendDoorbell || in_window);
 }
 
 rtl::TlpType to_rtl(model::TlpKind kind) {
@@ -108,6 +118,9 @@ void VerilatedNic::start_trace(const std::string& path, const TraceRange& range,
   trace_path_ = path;
   constexpr std::uint64_t kPicosecondsPerNanosecond = 1000, kEnd = ~0ULL;
   trace_from_ = power_on + range.from_ns * kPicosecondsPerNanosecond;
+  first_request_ = 0;
+  trace_mark_.reset();
+  if (range.mark_ns) trace_mark_ = power_on + *range.mark_ns * kPicosecondsPerNanosecond;
   const bool ends = range.to_ns < (kEnd - power_on) / kPicosecondsPerNanosecond;
   trace_to_ = ends ? power_on + range.to_ns * kPicosecondsPerNanosecond : kEnd;
 }
@@ -142,7 +155,13 @@ void VerilatedNic::flush_trace(std::uint64_t now) {
   trace_->flush();
   // It happens with the next time that the file hears of.
   record(std::max(now, traced_time_ + 1));
-  write_wave_views(trace_path_);
+  write_views();
+}
+
+void VerilatedNic::write_views() const {
+  if (failed_at_ && !trace_mark_) return write_wave_views(trace_path_, {*failed_at_, true});
+  // A mark that was asked for is that of a failure: what led to it is in front of it.
+  write_wave_views(trace_path_, {trace_mark_.value_or(first_request_), trace_mark_.has_value()});
 }
 
 /// Between two edges the state is what it was, and a clock may stand still for long: at the ends of a window too.
@@ -154,7 +173,7 @@ void VerilatedNic::close_trace() {
   if (!trace_) return;
   trace_->close();
   trace_.reset();
-  write_wave_views(trace_path_);
+  write_views();
 }
 
 void VerilatedNic::listen(NicListener* listener) {
@@ -317,6 +336,7 @@ void VerilatedNic::drive_host_request() {
     model::HostRequest request;
     top_->host_req_valid_i = pcie_.take_host_request(request);
     if (!top_->host_req_valid_i) return;
+    if (trace_ && first_request_ == 0 && edge_time_ >= trace_from_ && posts_work(request)) first_request_ = edge_time_;
     const auto type = static_cast<std::uint8_t>(to_rtl(request.kind));
     put(top_->host_req_hdr_i,
         rtl::HostReqHdr{type, request.poisoned, request.address, request.length_dw, request.first_be, request.last_be,

@@ -34,6 +34,9 @@ struct TraceRange {
   std::uint64_t to_ns = ~0ULL;
   std::string scope;   ///< Below rnic_top: "u_send_side.u_tx_path". Empty: everything
   unsigned depth = 0;  ///< Of the scope and what is in it, so many levels. 0: all
+  /// Where viewers open the trace, simulated time since power-on. Nothing: at the first work request that it holds, or
+  /// where an assertion of the RTL fails.
+  std::optional<std::uint64_t> mark_ns;
 };
 
 /// TraceRange::scope is none of the NIC's.
@@ -92,6 +95,7 @@ class VerilatedNic {
  private:
   void open_trace(const std::string& path, const TraceRange& range);
   void record(std::uint64_t time);
+  void write_views() const;
   void close_trace();
   void hold_reset();
   void evaluate(bool clock, std::uint64_t time);
@@ -118,6 +122,8 @@ class VerilatedNic {
   std::string trace_path_;
   std::uint64_t trace_from_ = 0, trace_to_ = 0;  ///< Picoseconds
   std::uint64_t traced_time_ = 0;                ///< Of the newest entry; a time can be recorded once
+  std::optional<std::uint64_t> trace_mark_;      ///< TraceRange::mark_ns, picoseconds
+  std::uint64_t first_request_ = 0;  ///< Doorbell of a work request that is traced, picoseconds; 0: none yet
   std::uint64_t cycle_ = 0;
   std::optional<std::uint64_t> quiet_until_;
   PortActivity activity_;

@@ -46,7 +46,8 @@ int run_copy_command(CopyArguments& options) {
   if (!std::filesystem::is_regular_file(options.copy.file) || !std::ifstream(options.copy.file)) {
     throw UsageError(fmt::format("cannot read file '{}'", options.copy.file.string()));
   }
-  check_files(options.world.options);
+  // There and back.
+  check_files(options.world.options, 2 * std::filesystem::file_size(options.copy.file));
   check_writable(options.json, "--json");
   options.report.check();
   DrawnWorld drawn = options.world.draw();

@@ -67,8 +67,9 @@ std::string quoted(const std::string& text) {
 void remember_command_line(int argc, char** argv) { remembered().assign(argv, argv + argc); }
 
 std::vector<std::string> command_line(const std::vector<std::string>& without) {
-  std::vector<std::string> out = {"--pcap",  "--trace",    "--trace-window", "--trace-scope",     "--json",
-                                  "--junit", "--failures", "--timeline",     "--timeline-window", "--report"};
+  std::vector<std::string> out = {"--pcap",  "--trace", "--trace-window", "--trace-scope", "--trace-mark",
+                                  "--json",  "--junit", "--failures",     "--timeline",    "--timeline-window",
+                                  "--report"};
   out.insert(out.end(), without.begin(), without.end());
   std::vector<std::string> kept;
   const auto& all = remembered();
@@ -108,6 +109,7 @@ void FailureFolder::leave(const std::string& name, std::vector<std::string> argu
     const std::vector<std::string> files = {"--pcap",         (folder / "wire.pcap").string(),
                                             "--trace",        (folder / "waves.fst").string(),
                                             "--trace-window", fmt::format("{}:{}", from, failed_ns + kAfterNs),
+                                            "--trace-mark",   std::to_string(failed_ns),
                                             "--failures",     ""};
     arguments.insert(arguments.end(), files.begin(), files.end());
     std::ofstream command(folder / "command");

@@ -28,10 +28,11 @@ struct WorldArguments {
 void add_world_options(CLI::App& command, WorldArguments& world);
 /// --timeline FILE, --timeline-window FROM:TO (docs/timeline.md). A window that is none is wrong use.
 void add_timeline_options(CLI::App& command, WorldOptions& options);
-/// --pcap, --trace, --trace-window, --trace-scope. `of` is what the trace is of: "both NICs".
+/// --pcap, --trace, --trace-window, --trace-scope, --trace-mark. `of` is what the trace is of: "both NICs".
 void add_file_options(CLI::App& command, WorldOptions& options, const std::string& of = "both NICs");
-/// Throws UsageError when they cannot be written.
-void check_files(const WorldOptions& options);
+/// Throws UsageError when they cannot be written. Prints to stderr how large the waves will be about, if they are
+/// wanted; `moved_bytes`: payload that the run moves, if that is known.
+void check_files(const WorldOptions& options, std::optional<std::uint64_t> moved_bytes = {});
 /// --faults FILE: a scenario (docs/scenarios.md), added to the options when the command line is read. A file that is
 /// wrong is wrong use.
 void add_faults_option(CLI::App& command, WorldArguments& world);

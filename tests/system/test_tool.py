@@ -5,6 +5,7 @@ usage: test_tool.py RNIC [TEST...]
 """
 import itertools
 import json
+import math
 import os
 import pathlib
 import random
@@ -209,9 +210,46 @@ class ToolTest(unittest.TestCase):
             surfer = (self.folder / f"{name}.sucl").read_text().splitlines()
             self.assertEqual([line.removeprefix("variable_add ") for line in surfer if line.startswith("variable_add")], shown)
             groups = [line.removeprefix("divider_add ") for line in surfer if line.startswith("divider_add")]
-            self.assertEqual([line[1:] for line in gtkwave if line.startswith("-")], [group for group in groups for _ in range(2)])
+            titles = [line[1:] for flags, line in zip(gtkwave, gtkwave[1:]) if flags in ("@800200", "@1000200")]
+            self.assertEqual(titles, [group for group in groups for _ in range(2)])
             self.assertEqual([group[0] for group in groups], list("c12345678"))
             self.assertIn(f'[dumpfile] "{self.folder / name}.fst"', gtkwave)
+            # States by the names that the FST file has.
+            state = next(i for i, line in enumerate(gtkwave) if line.endswith("u_check.state_q[2:0]"))
+            self.assertEqual(gtkwave[state - 1], "@100000028")
+            # Fields of a descriptor. Opcodes have names, in a file that the line in front of them names.
+            opcode = next(i for i, line in enumerate(gtkwave) if line.startswith("#{desc_data_o.opcode[7:0]}"))
+            filter_file = pathlib.Path(re.fullmatch(r"\^[0-9]+ (.*)", gtkwave[opcode - 1])[1])
+            self.assertEqual(gtkwave[opcode - 2], "@2022")
+            self.assertEqual(filter_file.parent, self.folder / f"{name}.names")
+            self.assertIn("0A WriteOnly", filter_file.read_text().splitlines())
+            # The PSN has bits 40 to 17 of 865; bits count from the highest one down.
+            psn = next(line for line in gtkwave if line.startswith("#{desc_data_o.psn[23:0]}"))
+            self.assertEqual([int(bit) for bit in re.findall(r" \(([0-9]+)\)", psn)], list(range(824, 848)))
+            # They open at the first work request, which is not in the first microsecond.
+            zoom, mark, named = re.fullmatch(r"\*-([0-9.]+) ([0-9]+) ([0-9]+)( -1){25}", next(line for line in gtkwave if line.startswith("*"))).groups()[:3]
+            start = int(next(line for line in gtkwave if line.startswith("[timestart] ")).split()[1])
+            self.assertEqual(mark, named)
+            self.assertGreater(int(mark), 1_000_000)
+            self.assertEqual(int(mark) - start, 200_000)
+            # GTKWave's zoom is of 200 pixels: 2 us on 900.
+            self.assertAlmostEqual(float(zoom), math.log2(200 * 2e6 / 900), delta=0.01)
+            self.assertIn(f"cursor_set {mark}", surfer)
+
+    def test_a_failure_names_status_host_and_fault(self):
+        faults = self.folder / "abort.json"
+        for nth in (1, 20):  # an admin command; the payload of the Write
+            faults.write_text(json.dumps({"pcie": {"a": {"rules": [{"fault": "completer_abort", "on": "dma_read", "nth": nth}]}}}))
+            result = rnic("copy", self.file(40_000), "--faults", faults)
+            self.assertEqual(result.returncode, 1)
+            self.assertRegex(result.stderr, r"rnic: host A: [^\n]*(: ND_[A-Z_]+ \([a-z ]+\)|: [a-z ]+)\n  faults of the scenario that hit: PCI Express of host A: 1 completer_abort\n")
+            self.assertNotRegex(result.stderr, "0x[0-9a-f]")
+
+    def test_the_size_of_waves_is_said_before(self):
+        said = self.copy(self.file(40_000), "--trace", self.folder / "waves.fst").stderr
+        megabytes = float(re.search(r"^rnic: --trace: the waves will have about ([0-9]+) MB; --trace-window FROM:TO and --trace-scope SCOPE make them smaller$", said, re.MULTILINE)[1])
+        size = sum((self.folder / name).stat().st_size for name in ("waves.fst", "waves.host1.fst")) / 1e6
+        self.assertLess(max(megabytes / size, size / megabytes), 1.6, (megabytes, size))
 
     def test_window_and_scope_of_a_trace(self):
         file = self.file(100)
@@ -320,6 +358,14 @@ class ToolTest(unittest.TestCase):
         path = self.folder / "scenario.json"
         path.write_text(value if isinstance(value, str) else json.dumps(value))
         return path
+
+    def test_each_figure_of_the_benchmark_has_a_whole_name(self):
+        names = ("recovery_round_trips_last", "warm_write_ns")
+        result = rnic("bench", *(word for name in names for word in ("--figure", name)))
+        self.assertEqual(result.returncode, 0, result.stderr)
+        rows = [line[:84].strip() for line in result.stdout.splitlines()[1:-1]]
+        self.assertEqual(rows, ["64 KiB Write, its last packet lost, ACK time-out 16 us: time until repaired",
+                                "64-byte Write, posting to completion, second access to its memory regions"])
 
     def test_faults_from_a_scenario(self):
         file = self.file(50_000)
