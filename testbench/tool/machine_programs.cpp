@@ -83,7 +83,7 @@ Json refused_json(const ProcessRecord& process) {
 
 /// What all queue pairs of a process did together.
 struct Together {
-  Sketch latency(Sketch::kLatencyStepBits);
+  Sketch latency{Sketch::kLatencyStepBits};
   std::uint64_t requests = 0, succeeded = 0, bytes = 0, from_ns = 0, to_ns = 0;
 
   void add(const QueuePairWork& work) {
