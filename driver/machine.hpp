@@ -57,6 +57,9 @@ class Machine {
   virtual void relax() {}
   /// Time since an arbitrary start, never going back.
   [[nodiscard]] virtual std::uint64_t now_ns() = 0;
+  /// Time of the device's own clock, which its time stamps count, never going back. It may stand still while the device
+  /// rests.
+  [[nodiscard]] virtual std::uint64_t device_ns() { return now_ns(); }
 };
 
 }  // namespace rnic

@@ -29,7 +29,7 @@ Result<Descriptor> connect_to(const std::string& path) {
 
 }  // namespace
 
-Result<std::shared_ptr<Connection>> Connection::open(const std::string& path) {
+Result<std::shared_ptr<Connection>> Connection::open(const std::string& path, Purpose purpose) {
   return or_out_of_memory([&]() -> Result<std::shared_ptr<Connection>> {
     auto socket = connect_to(path);
     if (!socket) return socket.error();
@@ -40,6 +40,7 @@ Result<std::shared_ptr<Connection>> Connection::open(const std::string& path) {
       FrameHeader header{.bytes = sizeof(Hello), .kind = FrameKind::kHello, .number = 0, .client = 0};
       Hello hello;
     } request;
+    request.hello.purpose = purpose;
     AnswerFrameHeader header;
     Welcome welcome;
     Descriptors beside;

@@ -26,7 +26,7 @@ namespace rnic::remote {
 class Connection {
  public:
   /// Errors: those of attach.
-  static Result<std::shared_ptr<Connection>> open(const std::string& socket);
+  static Result<std::shared_ptr<Connection>> open(const std::string& socket, Purpose purpose = Purpose::kDevice);
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <optional>
@@ -16,11 +17,13 @@ class MachineClock {
     sequence_.store(sequence_.load(std::memory_order_relaxed) | 1u, std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_seq_cst);
   }
-  /// It is `now_ns`, and stays; or goes on with the time outside from `still_since` on (CLOCK_MONOTONIC, ns; not 0).
-  void set(std::uint64_t now_ns, std::uint64_t still_since) {
+  /// It is `now_ns`, and stays; or goes on with the time outside from `still_since` on (CLOCK_MONOTONIC, ns; not 0),
+  /// for at most `most_ns`.
+  void set(std::uint64_t now_ns, std::uint64_t still_since, std::uint64_t most_ns = ~std::uint64_t{0}) {
     hold();
     now_ns_.store(now_ns, std::memory_order_relaxed);
     still_since_.store(still_since, std::memory_order_relaxed);
+    most_ns_.store(most_ns, std::memory_order_relaxed);
     sequence_.store(sequence_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   }
 
@@ -33,7 +36,7 @@ class MachineClock {
     const std::uint64_t still_since = still_since_.load(std::memory_order_relaxed);
     if (still_since != 0) {
       const std::uint64_t there = outside();
-      if (there > still_since) now += there - still_since;
+      if (there > still_since) now += std::min(there - still_since, most_ns_.load(std::memory_order_relaxed));
     }
     std::atomic_thread_fence(std::memory_order_seq_cst);
     if (sequence_.load(std::memory_order_relaxed) != before) return std::nullopt;
@@ -44,6 +47,7 @@ class MachineClock {
   std::atomic<std::uint32_t> sequence_;  ///< Odd: nobody may read
   std::atomic<std::uint64_t> now_ns_;
   std::atomic<std::uint64_t> still_since_;
+  std::atomic<std::uint64_t> most_ns_;
 };
 
 }  // namespace rnic::remote

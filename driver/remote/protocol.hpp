@@ -13,7 +13,7 @@
 namespace rnic::remote {
 
 inline constexpr std::uint32_t kMagic = 0x43494E52;  // "RNIC"
-inline constexpr std::uint32_t kProtocolVersion = 1;
+inline constexpr std::uint32_t kProtocolVersion = 2;
 
 enum class FrameKind : std::uint32_t {
   kHello = 1,   ///< The first: Hello; Welcome comes back, with the connection's memory and the bell
@@ -44,11 +44,17 @@ inline constexpr std::uint32_t kMostFrameBytes = 4096;
 /// Descriptors beside one answer.
 inline constexpr std::size_t kMostDescriptors = 2;
 
+/// What a connection is for.
+enum class Purpose : std::uint32_t {
+  kDevice = 0,  ///< Clients of the kernel driver
+  kClock,       ///< It reads the time of the machine: it has no clients, and `rnic ps` does not list it
+};
+
 struct Hello {
   std::uint32_t magic = kMagic;
   std::uint32_t version = kProtocolVersion;
   std::uint32_t calls_version = calls::kVersion;
-  std::uint32_t reserved{};
+  Purpose purpose = Purpose::kDevice;
 };
 
 /// Beside it: the memory of the connection (ConnectionMemory), and the bell, an eventfd that a process writes when it

@@ -3,10 +3,10 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <ctime>
 #include <optional>
 
 #include "driver/costs.hpp"
+#include "driver/remote/outside_time.hpp"
 
 namespace rnic::remote {
 namespace {
@@ -17,12 +17,6 @@ constexpr std::uint64_t kLookNs = 100'000'000;
 constexpr std::uint32_t kVainPolls = 16;
 /// The longest that a poll in vain waits: who polls may have other things to do.
 constexpr std::uint64_t kPauseNs = 200'000;
-
-std::uint64_t outside_ns() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
-}
 
 }  // namespace
 
@@ -86,7 +80,7 @@ void RemoteMachine::pause() {
 /// Threads on two processors may look at the time outside in one order and come here in the other.
 std::uint64_t RemoteMachine::now_ns() {
   std::optional<std::uint64_t> looked;
-  while (!(looked = memory_.clock.read(outside_ns))) {
+  while (!(looked = memory_.clock.read(outside_monotonic_ns))) {
     // Who killed the machine while it held its clock has stopped time.
     if (connection_->look_whether_gone()) return told_ns_.load(std::memory_order_relaxed);
     sched_yield();

@@ -7,6 +7,7 @@
 
 #include "driver/machine.hpp"
 #include "driver/remote/connection.hpp"
+#include "driver/remote/simulated_time.hpp"
 
 namespace rnic::remote {
 
@@ -15,7 +16,7 @@ namespace rnic::remote {
 class RemoteMachine final : public Machine {
  public:
   explicit RemoteMachine(std::shared_ptr<Connection> connection)
-      : connection_(std::move(connection)), memory_(connection_->memory()) {}
+      : connection_(std::move(connection)), memory_(connection_->memory()), simulated_(*connection_) {}
 
   void write64(std::uint64_t offset, std::uint64_t value) override;
   void write_burst64(std::uint64_t offset, std::span<const std::uint8_t, 64> data) override;
@@ -29,6 +30,7 @@ class RemoteMachine final : public Machine {
   void relax() override;
   /// Never less than before, whichever thread has asked.
   [[nodiscard]] std::uint64_t now_ns() override;
+  [[nodiscard]] std::uint64_t device_ns() override { return simulated_.now_ns(); }
 
  private:
   void write(std::uint64_t offset, std::span<const std::uint8_t> data);
@@ -37,6 +39,7 @@ class RemoteMachine final : public Machine {
 
   const std::shared_ptr<Connection> connection_;
   ConnectionMemory& memory_;
+  SimulatedTime simulated_;
   std::atomic<std::uint32_t> seen_writes_{};  ///< When somebody polled in vain last
   std::atomic<std::uint32_t> vain_polls_{};   ///< Since then
   std::atomic<std::uint64_t> told_ns_{};      ///< The latest time that anybody was told

@@ -124,7 +124,7 @@ int query_rt_values(ibv_context* face, ibv_values_ex* values) {
   const std::uint32_t asked = values->comp_mask;
   values->comp_mask = asked & IBV_VALUES_MASK_RAW_CLOCK;
   if ((asked & IBV_VALUES_MASK_RAW_CLOCK) == 0) return 0;
-  const std::uint64_t now = context.process->machine().now_ns();
+  const std::uint64_t now = context.process->machine().device_ns();
   const std::uint64_t cycles =
       now / 1000 * context.process->limits().clock_mhz + now % 1000 * context.process->limits().clock_mhz / 1000;
   values->raw_clock = {.tv_sec = 0, .tv_nsec = static_cast<long>(cycles)};

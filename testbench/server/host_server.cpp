@@ -121,6 +121,17 @@ bool HostServer::take_all() {
   return any;
 }
 
+std::uint64_t HostServer::awaited_ns() const {
+  std::uint64_t latest = 0;
+  for (const auto& session : sessions_) latest = std::max(latest, session->awaited_ns());
+  return latest;
+}
+
+void HostServer::show_simulated(const SimulatedInstant& now) {
+  simulated_ = now;
+  for (const auto& session : sessions_) session->show_simulated(now);
+}
+
 void HostServer::hold_clocks() {
   for (const auto& session : sessions_) session->hold_clock();
 }

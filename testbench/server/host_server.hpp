@@ -75,6 +75,11 @@ class HostServer {
 
   /// Takes what processes have brought. Returns whether there was anything.
   bool take_all();
+  /// As of Session, the latest of all.
+  [[nodiscard]] std::uint64_t awaited_ns() const;
+  void show_simulated(const SimulatedInstant& now);
+  /// What was shown last.
+  [[nodiscard]] const SimulatedInstant& simulated() const { return simulated_; }
   void hold_clocks();
   /// Behind a while of simulated time: as Session::show, and who waits is woken.
   void show(std::uint64_t now_ns, std::uint64_t still_since);
@@ -102,6 +107,7 @@ class HostServer {
   std::unordered_map<std::uint64_t, std::weak_ptr<Session>> rings_;  ///< By number of the page: who has mapped it
   kmd::Quota quota_;
   std::unordered_map<std::int32_t, std::weak_ptr<kmd::Account>> accounts_;  ///< By process
+  SimulatedInstant simulated_;
   std::uint64_t seen_wakes_ = 0;
   std::int32_t forbidden_ = 0;  ///< The last process whose memory could not be reached
 };

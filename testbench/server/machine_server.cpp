@@ -159,6 +159,8 @@ void MachineServer::run_until(const std::function<bool()>& done) {
 void MachineServer::advance(std::uint64_t ps) {
   // What the simulation does with what came from outside may be the end of this process.
   if (options_.log != nullptr) options_.log->write_out();
+  // What a process finds written is not later than what it reads of time then.
+  show_simulated({.now_ns = world_.now_ns() + ps / model::kPicosecondsPerNanosecond, .still_since = 0, .most_ns = 0});
   sc_core::sc_start(model::to_sc_time(ps), sc_core::SC_RUN_TO_TIME);
   if (after_advance_) after_advance_();
 }
@@ -182,6 +184,18 @@ bool MachineServer::take_all() {
 
 void MachineServer::show(std::uint64_t still_since, std::uint64_t ahead_ns) {
   for (const auto& host : hosts_) host->show(world_.now_ns() + stood_still_ns_ + ahead_ns, still_since);
+}
+
+void MachineServer::show_simulated(const SimulatedInstant& now) {
+  for (const auto& host : hosts_) host->show_simulated(now);
+}
+
+/// How much simulated time processes wait for; 0: none.
+std::uint64_t MachineServer::awaited_ns() const {
+  std::uint64_t latest = 0;
+  for (const auto& host : hosts_) latest = std::max(latest, host->awaited_ns());
+  const std::uint64_t now = world_.now_ns();
+  return latest > now ? latest - now : 0;
 }
 
 void MachineServer::look_now_and_then(std::uint64_t period_ns, std::function<void()> look) {
@@ -233,21 +247,28 @@ void MachineServer::rest() {
   if (!left) {
     std::optional<std::uint64_t> deadline_ps;
     if (sc_core::sc_pending_activity()) deadline_ps = sc_core::sc_time_to_pending_activity().value();
-    const std::uint64_t since = outside_ns();
-    show(since);
     std::optional<std::uint64_t> deadline_ns;
     if (deadline_ps) deadline_ns = *deadline_ps / model::kPicosecondsPerNanosecond + 1;
+    if (const std::uint64_t awaited = awaited_ns(); awaited != 0)
+      deadline_ns = std::min(deadline_ns.value_or(awaited), awaited);
+    // Who is outside lives in the time there: the machine has the same between one frame and the next.
+    const bool passes = deadline_ns || outsiders();
+    const std::uint64_t most_ns = deadline_ns.value_or(~std::uint64_t{0});
+    const std::uint64_t since = outside_ns();
+    show(since);
+    show_simulated({.now_ns = world_.now_ns(), .still_since = passes ? since : 0, .most_ns = most_ns});
     wait_outside(deadline_ns);
     // Then at once: what the simulation does from now on takes longer outside than in it.
     for (const auto& host : hosts_) host->hold_clocks();
     const std::uint64_t passed = outside_ns() - since;
     show(0, passed);
     const std::uint64_t begin = world_.now_ns();
-    // Who is outside lives in the time there: the machine has the same between one frame and the next.
-    if (deadline_ns || outsiders()) {
-      const std::uint64_t ps = std::min(passed, deadline_ns.value_or(passed)) * model::kPicosecondsPerNanosecond;
+    if (passes) {
+      const std::uint64_t ps = std::min(passed, most_ns) * model::kPicosecondsPerNanosecond;
       if (options_.log != nullptr) options_.log->rest(ps);
       advance(ps);
+    } else {
+      show_simulated({.now_ns = begin, .still_since = 0, .most_ns = 0});
     }
     stood_still_ns_ += passed - std::min(passed, world_.now_ns() - begin);
   }

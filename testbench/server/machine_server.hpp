@@ -41,7 +41,8 @@ struct MachineServerOptions {
 /// (EventLogReplay).
 ///
 /// Simulated time runs as fast as it can while something is under way. With nothing under way but deadlines (timers of
-/// the NICs) it goes no faster than the time outside, and with nothing at all it stands still; in both cases the thread
+/// the NICs, and instants that processes wait for) it goes no faster than the time outside, and with nothing at all it
+/// stands still; in both cases the thread
 /// sleeps until a process, or somebody at a socket, speaks. Where there are sockets or guests simulated time goes as
 /// the time outside does while nothing is under way, and no faster while something is.
 class MachineServer {
@@ -107,6 +108,8 @@ class MachineServer {
   void wait_outside(std::optional<std::uint64_t> deadline_ns);
   /// `ahead_ns`: as much later than simulated time and what it has stood still.
   void show(std::uint64_t still_since, std::uint64_t ahead_ns = 0);
+  void show_simulated(const SimulatedInstant& now);
+  [[nodiscard]] std::uint64_t awaited_ns() const;
   bool take_all();
   [[nodiscard]] bool moving() const;
   void look();

@@ -136,7 +136,7 @@ Json host_json(HostServer& host, bool counters) {
   Json json{{"name", host.host().basename()}, {"processes", Json::array()}};
   const auto sessions = host.sessions();  // they may end while time passes
   for (const auto& session : sessions) {
-    if (!session->ended()) json["processes"].push_back(process_json(*session, counters));
+    if (!session->ended() && !session->only_reads_time()) json["processes"].push_back(process_json(*session, counters));
   }
   if (!counters) return json;
   json["counters"] = counters_json([&](hw::Counter counter) -> std::optional<std::uint64_t> {

@@ -22,6 +22,14 @@ namespace rnic::testbench {
 
 class HostServer;
 
+/// Simulated time: it is `now_ns`, and goes on with the time outside from `still_since` on, for at most `most_ns`; or
+/// stays, where `still_since` is 0.
+struct SimulatedInstant {
+  std::uint64_t now_ns{};
+  std::uint64_t still_since{};
+  std::uint64_t most_ns{};
+};
+
 /// A process on a host, as the host's kernel driver has it: its clients, and what they ask for. What a process says is
 /// judged; one that breaks the protocol loses its connection, and nothing else happens.
 ///
@@ -47,6 +55,12 @@ class Session : public std::enable_shared_from_this<Session> {
   virtual void written() {}
   /// The process is told no time until the next `show`.
   virtual void hold_clock() {}
+  /// The latest instant of simulated time that the process waits for; 0: none.
+  [[nodiscard]] virtual std::uint64_t awaited_ns() const { return 0; }
+  /// Before simulated time passes: what the process reads of it (remote::SimulatedTime).
+  virtual void show_simulated(const SimulatedInstant& /*now*/) {}
+  /// It has not come for the device.
+  [[nodiscard]] virtual bool only_reads_time() const { return false; }
   /// Behind a while of simulated time: what the process looks at is as it is.
   virtual void show(std::uint64_t /*now_ns*/, std::uint64_t /*still_since*/) {}
   /// Before the machine sleeps: from now on doorbells come with the bell. Returns whether some were left before.

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "driver/remote/outside_time.hpp"
 #include "testbench/server/event_log_writer.hpp"
 #include "testbench/server/host_server.hpp"
 
@@ -21,6 +22,17 @@ namespace {
 
 /// Of one process. One that has more waits with the others, in its socket.
 constexpr std::size_t kMostCalls = 16;
+
+/// Time outside that counts as that of the begin of simulated time, for all processes of all hosts alike.
+struct Beginning {
+  std::uint64_t monotonic_ns = remote::outside_clock_ns(CLOCK_MONOTONIC);
+  std::uint64_t realtime_ns = remote::outside_clock_ns(CLOCK_REALTIME);
+};
+
+const Beginning& beginning() {
+  static const Beginning begin;
+  return begin;
+}
 
 }  // namespace
 
@@ -53,6 +65,10 @@ SocketSession::SocketSession(HostServer& host, Listener::Peer peer)
   void* const memory = mmap(nullptr, sizeof *memory_, PROT_READ | PROT_WRITE, MAP_SHARED, memory_descriptor_.get(), 0);
   if (memory == MAP_FAILED) fail();
   memory_ = static_cast<remote::ConnectionMemory*>(memory);
+  const Beginning& begin = beginning();
+  memory_->monotonic_begin_ns = begin.monotonic_ns;
+  memory_->realtime_begin_ns = begin.realtime_ns;
+  show_simulated(host.simulated());
 }
 
 SocketSession::~SocketSession() { munmap(memory_, sizeof *memory_); }
@@ -116,6 +132,7 @@ void SocketSession::greet(const RequestFrame& frame) {
                                remote::kProtocolVersion, calls::kVersion));
   }
   greeted_ = true;
+  purpose_ = hello->purpose;
   welcome.memory_bytes = sizeof *memory_;
   const std::array beside{memory_descriptor_.get(), bell_.get()};
   answer.beside = beside;

@@ -24,7 +24,15 @@ class SocketSession : public Session {
 
   bool take() override;
   void written() override { written_ = true; }
-  void hold_clock() override { memory_->clock.hold(); }
+  void hold_clock() override {
+    memory_->clock.hold();
+    memory_->simulated.hold();
+  }
+  [[nodiscard]] std::uint64_t awaited_ns() const override { return ended() ? 0 : memory_->awaited_ns.load(); }
+  void show_simulated(const SimulatedInstant& now) override {
+    memory_->simulated.set(now.now_ns, now.still_since, now.most_ns);
+  }
+  [[nodiscard]] bool only_reads_time() const override { return purpose_ == remote::Purpose::kClock; }
   void show(std::uint64_t now_ns, std::uint64_t still_since) override;
   [[nodiscard]] bool fall_asleep() override;
   void wake_up() override { memory_->asleep.store(0); }
@@ -47,6 +55,7 @@ class SocketSession : public Session {
   remote::Descriptor bell_;
   remote::Descriptor memory_descriptor_;
   remote::ConnectionMemory* memory_{};
+  remote::Purpose purpose_{};
   Poller::Watch socket_watch_{}, process_watch_{}, bell_watch_{};
   EventLogWriter* log_{};
   std::uint64_t number_{};  ///< In the log

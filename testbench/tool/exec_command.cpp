@@ -21,13 +21,14 @@ struct ExecArguments {
   unsigned host = 0;
   std::string folder;
   std::string out;
+  std::string clock = "wall";
   bool pair = false;
   std::vector<std::string> serve;     ///< Arguments for the machine's own command
   std::vector<std::string> programs;  ///< As they stand behind "--"
 };
 
 /// The machine that was named; else the user's own that runs, if nothing is asked of it; else a new one.
-MachineProcess find_machine(const ExecArguments& arguments) {
+MachineProcess reach_machine(const ExecArguments& arguments) {
   if (!arguments.folder.empty()) {
     if (!arguments.serve.empty())
       throw UsageError(
@@ -37,6 +38,12 @@ MachineProcess find_machine(const ExecArguments& arguments) {
   if (arguments.serve.empty() && MachineProcess::listens(default_run_folder()))
     return MachineProcess::at(default_run_folder());
   return MachineProcess::start(arguments.serve);
+}
+
+MachineProcess find_machine(const ExecArguments& arguments) {
+  MachineProcess machine = reach_machine(arguments);
+  if (arguments.clock == "simulated") machine.give_simulated_clock();
+  return machine;
 }
 
 /// Behind the programs: says what they did, and ends the machine if it is our own.
@@ -120,6 +127,12 @@ void add_exec_command(CLI::App& tool, std::vector<std::string> programs, std::fu
       "one, for which all options of rnic serve may be given");
   command->add_option("--host", arguments->host, "Host that the program runs on")->capture_default_str();
   command->add_option("--dir", arguments->folder, "Folder of the sockets of a machine that runs");
+  command
+      ->add_option(
+          "--clock", arguments->clock,
+          "Time that the programs see: the system's, or simulated time, so that what they measure is the NIC's")
+      ->check(CLI::IsMember({"wall", "simulated"}))
+      ->capture_default_str();
   auto* pair = command->add_flag("--pair", arguments->pair,
                                  "The first program on host 0; when it listens, the second one on host 1");
   command

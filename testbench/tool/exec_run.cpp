@@ -130,7 +130,7 @@ void ExecRun::print(const MachineProcess& machine, std::FILE* out) const {
       any = any || process.at("succeeded").get<std::uint64_t>() != 0;
     }
   }
-  if (any)
+  if (any && !machine.simulated_clock())
     fmt::print(out, "rnic: these are figures of the simulated NIC; times that {} are the simulator's speed\n",
                programs_.size() == 1 ? "the program measures itself" : "the programs measure themselves");
   std::string diagnosis = diagnosis_of(ours);

@@ -84,7 +84,17 @@ std::vector<std::pair<std::string, std::string>> MachineProcess::environment(uns
   std::string path = library.string();
   if (const char* before = std::getenv("LD_LIBRARY_PATH"); before != nullptr && *before != 0)
     path += std::string(":") + before;
-  return {{"RNIC_HOST", socket(host)}, {"LD_LIBRARY_PATH", path}};
+  std::vector<std::pair<std::string, std::string>> all{{"RNIC_HOST", socket(host)}, {"LD_LIBRARY_PATH", path}};
+  if (simulated_clock_) {
+    std::string preload = (library / "librnic_clock.so").string();
+    if (!std::filesystem::exists(preload))
+      throw UsageError(
+          fmt::format("--clock simulated needs '{}', which is missing: build the target rnic_clock", preload));
+    if (const char* before = std::getenv("LD_PRELOAD"); before != nullptr && *before != 0)
+      preload += std::string(":") + before;
+    all.emplace_back("LD_PRELOAD", preload);
+  }
+  return all;
 }
 
 nlohmann::ordered_json MachineProcess::ask(const std::string& question) const { return ask_machine(folder_, question); }

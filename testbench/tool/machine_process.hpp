@@ -25,8 +25,11 @@ class MachineProcess {
 
   /// The socket of a host. Throws UsageError when there is no such host.
   [[nodiscard]] std::string socket(unsigned host) const;
-  /// What a program needs to find itself on that host.
+  /// What a program needs to find itself on that host. Throws UsageError where it cannot have simulated time.
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> environment(unsigned host) const;
+  /// Programs that begin from now on have simulated time instead of the system's (docs/simulated_clock.md).
+  void give_simulated_clock() { simulated_clock_ = true; }
+  [[nodiscard]] bool simulated_clock() const { return simulated_clock_; }
   /// Where its sockets are.
   [[nodiscard]] const std::string& folder() const { return folder_; }
   /// Whether it is our own.
@@ -41,6 +44,7 @@ class MachineProcess {
 
   std::string folder_;
   std::optional<ChildProcess> own_;
+  bool simulated_clock_ = false;
 };
 
 }  // namespace rnic::testbench

@@ -51,6 +51,39 @@ TEST_CASE("what cannot be run is said") {
   CHECK(contains(file.output, "m.toml:1: sede: there is no such key"));
 }
 
+TEST_CASE("a program has simulated time, however it asks: docs/simulated_clock.md") {
+  Tool tool;
+  const auto outcome = tool.run({"exec", "--clock", "simulated", "--", RNIC_CLOCK_READER});
+  INFO(outcome.output);
+  CHECK(outcome.code == 0);
+  // It notices the time outside.
+  const auto outside = tool.run({"exec", "--clock", "wall", "--", RNIC_CLOCK_READER});
+  CHECK(contains(outside.output, "what a program computes takes no simulated time"));
+  const auto unknown = tool.run({"exec", "--clock", "sundial", "--", "true"});
+  CHECK(unknown.code == 2);
+  CHECK(contains(unknown.output, "--clock"));
+}
+
+TEST_CASE("who only reads the time of a machine is none of its processes, and goes on when it ends") {
+  ServerProcess server;
+  Tool tool;
+  const std::string ends =
+      "import os, signal, subprocess, sys, time\n"
+      "machine = os.path.dirname(os.environ['RNIC_HOST'])\n"
+      "plain = {name: value for name, value in os.environ.items() if name != 'LD_PRELOAD'}\n"
+      "print(subprocess.run([sys.argv[1], 'ps', '--dir', machine], env=plain, capture_output=True, text=True).stdout)\n"
+      "os.kill(int(sys.argv[2]), signal.SIGTERM)\n"
+      "begin = time.monotonic()\n"
+      "while time.monotonic() < begin + 0.05: time.sleep(0.01)\n"
+      "print('well')\n";
+  const auto outcome = tool.run({"exec", "--dir", server.folder() + "/run", "--clock", "simulated", "--", "python3",
+                                 "-c", ends, rnic::test::tool_path(), std::to_string(server.process())});
+  CHECK(contains(outcome.output, "well"));
+  CHECK_FALSE(contains(outcome.output, "python3"));
+  CHECK(outcome.code == 0);
+  CHECK(server.end(SIGTERM) == 0);
+}
+
 TEST_CASE("a program runs on a machine that is named, and leaves it running") {
   ServerProcess server;
   Tool tool;

@@ -37,6 +37,14 @@ TEST_CASE("the clock stands, or goes on with the time outside") {
   CHECK(told(*clock, 6'041) == 841u);
 }
 
+TEST_CASE("the clock goes on no further than it may") {
+  const auto clock = fresh_clock();
+  clock->set(800, 6'000, 50);
+  CHECK(told(*clock, 6'041) == 841u);
+  CHECK(told(*clock, 6'050) == 850u);
+  CHECK(told(*clock, 9'000) == 850u);
+}
+
 TEST_CASE("nobody is told a time while the machine holds the clock") {
   const auto clock = fresh_clock();
   clock->set(800, 6'000);

@@ -14,6 +14,8 @@ import pathlib
 import re
 import shutil
 import signal
+import statistics
+import struct
 import subprocess
 import sys
 import tempfile
@@ -42,6 +44,8 @@ PERFTEST = [
     "ib_read_bw -n 5 -a", "ib_read_bw -n 20 -s 16384", "ib_read_bw -n 20 -q 2 -s 1024", "ib_read_bw -n 20 -e -s 1024", "ib_read_lat -n 20",
     "ib_atomic_bw -n 20 -A FETCH_AND_ADD", "ib_atomic_bw -n 20 -A CMP_AND_SWAP", "ib_atomic_lat -n 20",
 ]
+# With simulated time: the figures that they print are those of the capture.
+SIMULATED = ["ib_write_bw -n 600 -s 4096", "ib_send_bw -n 40 -s 65536", "ib_read_bw -n 40 -s 65536", "ib_write_lat -n 20 -s 8", "ib_read_lat -n 20 -s 8"]
 REPLAY = ["ib_write_bw -n 1000 -s 4096", "ib_send_lat -n 20 -e", "ib_read_bw -n 20 -q 4 -s 16384", "ib_send_bw -n 20 -c UD -s 1024", "ib_atomic_bw -n 20 -A FETCH_AND_ADD"]
 # Server on host 0, client on host 1, which finds it by its address; PORT is a number of its own.
 RDMACM = [
@@ -215,6 +219,54 @@ def check_replays(rnic, lines):
     return wrong
 
 
+FIRST_BYTES = 43  # of a frame: Ethernet, IPv4, UDP, the opcode
+OPCODES = {"ib_send_lat": 0x04, "ib_write_lat": 0x0A, "ib_read_lat": 0x0C}  # of a request of one packet, RC
+
+
+def frames_of(path):
+    """(time in ns of the first bit, length, opcode) of the frames of a capture."""
+    data = path.read_bytes()
+    unit = 1 if struct.unpack_from("<I", data)[0] == 0xA1B23C4D else 1000
+    frames, at = [], 24
+    while at < len(data):
+        seconds, fraction, kept, length = struct.unpack_from("<IIII", data, at)
+        at += 16
+        opcode = data[at + FIRST_BYTES - 1] if kept >= FIRST_BYTES else None
+        frames.append((seconds * 10**9 + fraction * unit, length, opcode))
+        at += kept
+    return frames
+
+
+def agrees(words, row, wire):
+    """What perftest says in `row` is what the wire has seen."""
+    count, size = (int(words[words.index(option) + 1]) for option in ("-n", "-s"))
+    if words[0].endswith("_bw"):
+        times = [time for time, length, _ in wire if length > 1000]
+        # The time of the programs begins before the first frame and ends behind the last, by a round trip.
+        gbps = count * size * 8 / (times[-1] - times[0] + 2000)
+        return abs(float(row[3]) * 2**20 * 8 / 1e9 / gbps - 1) < 0.02
+    times = [time for time, _, opcode in wire if opcode == OPCODES[words[0]]]
+    # perftest gives half a round trip, but for Reads: each time from one request on the wire to the next.
+    typical_ns = statistics.median(later - sooner for sooner, later in zip(times, times[1:]))
+    return len(times) == count * (1 if "read" in words[0] else 2) and abs(float(row[4]) * 1000 - typical_ns) <= 100
+
+
+def check_simulated(rnic, lines):
+    """Programs with simulated time print what the capture of the same run says (docs/simulated_clock.md)."""
+    wrong = []
+    for line in lines:
+        with tempfile.TemporaryDirectory(prefix="rnic_simulated_") as folder:
+            command = [*line.split(), "-p", str(tcp_ports.free_port())]
+            run = subprocess.run([rnic, "exec", "--clock", "simulated", "--pair", "--out", folder, "--", *command, "--", *command, "127.0.0.1"],
+                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=PATIENCE)
+            rows = [row.split("|")[1].split() for row in rows_of(run.stdout) if row.startswith("client")]
+            good = run.returncode == 0 and len(rows) == 1 and agrees(line.split(), rows[0], frames_of(pathlib.Path(folder) / "wire.pcap"))
+        print(f"{'ok  ' if good else 'FAIL'} {line}, simulated time", flush=True)
+        if not good:
+            wrong.append(f"{line}, simulated time: {run.returncode}\n{run.stdout}")
+    return wrong
+
+
 def unpack_tests(to):
     for path in TESTS.iterdir():
         if path.suffix == ".gz":
@@ -275,6 +327,8 @@ def main():
     else:
         with machine_of(rnic, arguments.nic, wrong) as machine:
             wrong += check_group(machine, arguments)
+    if arguments.group == "perftest":
+        wrong += check_simulated(rnic, SIMULATED)
     print("\n".join(wrong))
     sys.exit(bool(wrong))
 
