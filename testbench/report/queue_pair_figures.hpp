@@ -59,12 +59,12 @@ struct QueuePairWork {
   };
   unsigned host{};
   std::uint32_t qpn{};
-  std::map<std::string, Kind> kinds;     ///< By name of request; Receives too
+  std::map<std::string, Kind> kinds;            ///< By name of request; Receives too
   Sketch latency_ns{Sketch::kLatencyStepBits};  ///< Of requests that succeeded, without Receives
-  std::uint64_t bytes = 0;               ///< The same
-  std::uint64_t from_ns = 0, to_ns = 0;  ///< First doorbell, last completion of those
-  std::uint64_t repeated = 0;            ///< Packets that were sent again
-  std::optional<FailedRequest> failure;  ///< The first
+  std::uint64_t bytes = 0;                      ///< The same
+  std::uint64_t from_ns = 0, to_ns = 0;         ///< First doorbell, last completion of those
+  std::uint64_t repeated = 0;                   ///< Packets that were sent again
+  std::optional<FailedRequest> failure;         ///< The first
 };
 
 /// Follows the work requests of each queue pair of each host: an observer of a World that costs less than RunReport. It

@@ -51,7 +51,7 @@ MachineProcess MachineProcess::start(const std::vector<std::string>& arguments) 
   Pipe ready;
   const remote::Descriptor silence(open("/dev/null", O_WRONLY | O_CLOEXEC));
   ChildOptions options;
-  options.command = {(tool_prefix() / "bin/rnic").string(), "serve",  "--dir", machine.folder_, "--ready-fd",
+  options.command = {(tool_prefix() / "bin/rnic").string(), "serve",   "--dir",     machine.folder_, "--ready-fd",
                      std::to_string(ready.write_end.get()), "--quiet", "--programs"};
   options.command.insert(options.command.end(), arguments.begin(), arguments.end());
   options.output = silence.get();

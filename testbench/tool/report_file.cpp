@@ -16,9 +16,9 @@ namespace {
 
 /// Options that change nothing of what is simulated; the defaults of some are those of the machine.
 constexpr std::array<std::string_view, 19> kNoSettings = {
-    "--help",  "--report",       "--json",        "--timeline", "--timeline-window", "--pcap",
-    "--trace", "--trace-window", "--trace-scope", "--trace-mark", "--failures", "--threads",         "--jobs",
-    "--junit", "--log",          "--dir",         "--quiet",    "--ready-fd",        "--programs"};
+    "--help",         "--report",      "--json",       "--timeline", "--timeline-window", "--pcap", "--trace",
+    "--trace-window", "--trace-scope", "--trace-mark", "--failures", "--threads",         "--jobs", "--junit",
+    "--log",          "--dir",         "--quiet",      "--ready-fd", "--programs"};
 
 }  // namespace
 
