@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -49,6 +50,9 @@ class Nic {
   [[nodiscard]] virtual const PortActivity& activity() const = 0;
   /// What holds, a line each.
   [[nodiscard]] virtual std::vector<std::string> state() = 0;
+  /// All event counters as they are now, in the order of hw::Counter: of one moment, because no simulated time passes.
+  /// Nothing: a NIC that does not show them.
+  [[nodiscard]] virtual std::optional<std::vector<std::uint64_t>> counts() = 0;
   /// Nothing happens in it before a deadline or an arrival.
   [[nodiscard]] virtual bool asleep() const = 0;
   /// Clock cycles since power-on, those included in which the clock stood still.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "driver/generated/host_interface.hpp"
+
 namespace rnic::testbench {
 namespace {
 
@@ -218,6 +220,13 @@ std::vector<std::string> NicModel::state() {
   if (!core_->pcie.quiet()) lines.push_back("DMA is under way or waits to leave");
   if (!core_->port.out.empty()) lines.push_back("frames wait to leave");
   return lines;
+}
+
+std::optional<std::vector<std::uint64_t>> NicModel::counts() {
+  std::vector<std::uint64_t> counts(hw::kCounterNames.size());
+  if (!core_) return counts;
+  for (std::size_t i = 0; i < counts.size(); ++i) counts[i] = core_->counter(i);
+  return counts;
 }
 
 }  // namespace rnic::testbench

@@ -2,6 +2,7 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <systemc>
 
 #include "model/reference/nic.hpp"
@@ -30,6 +31,7 @@ class NicModel : public sc_core::sc_module, public Nic {
   void finish_edge() override {}
   [[nodiscard]] const PortActivity& activity() const override { return activity_; }
   [[nodiscard]] std::vector<std::string> state() override;
+  [[nodiscard]] std::optional<std::vector<std::uint64_t>> counts() override;
   [[nodiscard]] bool asleep() const override { return asleep_; }
   [[nodiscard]] std::uint64_t cycles() const override { return edges_.first_edge_at(model::now_ps() + 1); }
   [[nodiscard]] std::uint64_t clocked() const override { return clocked_; }

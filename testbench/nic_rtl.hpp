@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <systemc>
 #include <vector>
@@ -56,6 +57,7 @@ class NicRtl : public sc_core::sc_module, public Nic {
   void finish_edge() override { nic_->finish_edge(); }
   [[nodiscard]] const PortActivity& activity() const override { return nic_->activity(); }
   [[nodiscard]] std::vector<std::string> state() override { return nic_->state(); }
+  [[nodiscard]] std::optional<std::vector<std::uint64_t>> counts() override { return nic_->counts(); }
 
   /// The clock stands still.
   [[nodiscard]] bool asleep() const override { return asleep_; }

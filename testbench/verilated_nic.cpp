@@ -15,6 +15,7 @@
 #include "driver/generated/host_interface.hpp"
 #include "model/tlp_checker.hpp"
 #include "testbench/generated/rtl_streams.hpp"
+#include "testbench/nic_counts.hpp"
 #include "testbench/nic_state.hpp"
 #include "testbench/state_check.hpp"
 #include "testbench/timeline/nic_signals.hpp"
@@ -271,6 +272,11 @@ void VerilatedNic::evaluate(bool clock, std::uint64_t time) {
   top_->eval();
   record(time);
   if (context_->gotError() && !failed_at_) failed_at_ = time;
+}
+
+std::optional<std::vector<std::uint64_t>> VerilatedNic::counts() {
+  join_edge();
+  return counts_of(*top_);
 }
 
 std::vector<std::string> VerilatedNic::state() {

@@ -91,6 +91,8 @@ class VerilatedNic {
   [[nodiscard]] const PortActivity& activity() const { return activity_; }
   /// What holds: busy_signals, and the ports of the NIC where one side waits for the other.
   [[nodiscard]] std::vector<std::string> state();
+  /// As counts_of.
+  [[nodiscard]] std::optional<std::vector<std::uint64_t>> counts();
 
  private:
   void open_trace(const std::string& path, const TraceRange& range);

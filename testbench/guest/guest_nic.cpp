@@ -115,9 +115,4 @@ void GuestNic::set_memory(const std::vector<model::Iommu::Window>& windows) {
   host_.iommu().set_windows(windows);
 }
 
-std::optional<std::uint64_t> GuestNic::counter(hw::Counter counter) {
-  constexpr std::size_t kBytes = 8;
-  return request(hw::reg::kCounterBase + kBytes * static_cast<std::size_t>(counter), kBytes);
-}
-
 }  // namespace rnic::testbench

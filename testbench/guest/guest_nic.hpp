@@ -42,9 +42,6 @@ class GuestNic : public GuestFunction {
 
   [[nodiscard]] OwnershipChecker& checker() { return checker_; }
 
-  /// An event counter of the NIC, on a thread of simulated time. Nothing: it does not answer.
-  [[nodiscard]] std::optional<std::uint64_t> counter(hw::Counter counter);
-
   [[nodiscard]] const model::ConfigSpace& config() const { return config_; }
   /// Accesses that have met nobody.
   [[nodiscard]] std::uint64_t unsupported() const { return unsupported_; }

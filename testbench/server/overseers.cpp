@@ -5,7 +5,6 @@
 #include <array>
 #include <cerrno>
 #include <fstream>
-#include <optional>
 #include <span>
 #include <system_error>
 #include <utility>
@@ -92,14 +91,14 @@ Json process_json(const Session& session, bool counters) {
   return json;
 }
 
-/// `count` reads one; nothing: it cannot be read.
-template <typename Count>
-Json counters_json(const Count& count) {
-  std::array<std::uint64_t, hw::kCounterNames.size()> counts{};
-  for (std::size_t i = 0; i < counts.size(); ++i) {
-    if (const auto got = count(static_cast<hw::Counter>(i))) counts[i] = *got;
+/// The event counters of every NIC at one moment of simulated time, so that one can be compared with another.
+std::vector<Json> counters_of_all(World& world) {
+  std::vector<Json> all;
+  for (std::size_t i = 0; i < world.hosts(); ++i) {
+    const auto counts = world.host(i).nic().counts();
+    all.push_back(counts ? counts_json(*counts, hw::kCounterNames) : Json::object());
   }
-  return counts_json(counts, hw::kCounterNames);
+  return all;
 }
 
 Json ownership_json(const OwnershipFigures& figures) {
@@ -113,7 +112,7 @@ Json ownership_json(const OwnershipFigures& figures) {
   return json;
 }
 
-Json guest_json(GuestHost& host, bool counters) {
+Json guest_json(GuestHost& host) {
   Json guest{{"running", host.figures() != nullptr}, {"guests", host.guests()}};
   const auto& root = host.host().root_complex().statistics();
   guest["unsupported_accesses"] = host.nic().unsupported();
@@ -127,9 +126,7 @@ Json guest_json(GuestHost& host, bool counters) {
     guest["interrupts"] = figures->interrupts;
     guest["resets"] = figures->resets;
   }
-  Json json{{"name", host.host().basename()}, {"processes", Json::array()}, {"guest", std::move(guest)}};
-  if (counters) json["counters"] = counters_json([&](hw::Counter counter) { return host.nic().counter(counter); });
-  return json;
+  return {{"name", host.host().basename()}, {"processes", Json::array()}, {"guest", std::move(guest)}};
 }
 
 Json host_json(HostServer& host, bool counters) {
@@ -138,12 +135,6 @@ Json host_json(HostServer& host, bool counters) {
   for (const auto& session : sessions) {
     if (!session->ended() && !session->only_reads_time()) json["processes"].push_back(process_json(*session, counters));
   }
-  if (!counters) return json;
-  json["counters"] = counters_json([&](hw::Counter counter) -> std::optional<std::uint64_t> {
-    const auto count = host.kernel().counter(counter);
-    if (!count) return {};
-    return *count;
-  });
   return json;
 }
 
@@ -157,11 +148,13 @@ Json socket_json(const OutsidePort& socket) {
 
 nlohmann::ordered_json machine_json(MachineServer& server, bool counters) {
   Json json{{"simulated_ns", server.world().now_ns()}, {"paused", server.paused()}, {"hosts", Json::array()}};
+  const auto counted = counters ? counters_of_all(server.world()) : std::vector<Json>();
   auto host = server.hosts().begin();
   auto guest = server.guests().begin();
   for (std::size_t i = 0; i < server.world().hosts(); ++i) {
     const bool is_guest = guest != server.guests().end() && (*guest)->host().index() == i;
-    json["hosts"].push_back(is_guest ? guest_json(**guest++, counters) : host_json(**host++, counters));
+    json["hosts"].push_back(is_guest ? guest_json(**guest++) : host_json(**host++, counters));
+    if (counters) json["hosts"].back()["counters"] = counted[i];
   }
   for (const auto& socket : server.sockets()) json["sockets"].push_back(socket_json(*socket));
   return json;
@@ -220,7 +213,7 @@ void Overseers::look(const std::shared_ptr<One>& one) {
   all_.remove(one);
   const bool counters = one->question == "stat";
   if (server_.event_log() != nullptr) server_.event_log()->look(counters);
-  // What the device has counted takes simulated time to read.
+  // What a queue pair has counted takes simulated time to read.
   server_.calls().run([server = &server_, one, counters] {
     const std::string text = machine_json(*server, counters).dump() + "\n";
     static_cast<void>(remote::send_all(one->peer.socket.get(), std::as_bytes(std::span(text))));

@@ -14,7 +14,8 @@ namespace rnic::testbench {
 class MachineServer;
 
 /// What a machine has, host by host, as `rnic ps` and `rnic stat` get it. On a thread of simulated time, which passes
-/// when there are to be counters.
+/// when there are to be counters. Those of the NICs are of one moment, `simulated_ns`; those of queue pairs are read
+/// after it.
 [[nodiscard]] nlohmann::ordered_json machine_json(MachineServer& server, bool counters);
 
 /// The control socket of a machine, beside those of the hosts. A question is a line: "ps" or "stat" (machine_json),
