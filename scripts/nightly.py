@@ -99,7 +99,7 @@ def commit():
 
 
 def figures_of(file):
-    """Numbers of a file of figures (those at its top), or of JUnit (tests, failures)."""
+    """Numbers of a command's results (those at their top, docs/results.md), or of JUnit (tests, failures)."""
     try:
         text = pathlib.Path(file).read_text()
     except OSError:
@@ -110,8 +110,8 @@ def figures_of(file):
         suites = [element for element in tree.fromstring(text).iter("testsuite")]
         return {key: sum(int(suite.get(key, 0)) for suite in suites) for key in ("tests", "failures")}
     try:
-        told = json.loads(text)
-    except ValueError:
+        told = json.loads(text)["results"]
+    except (ValueError, KeyError, TypeError):
         return {}
     return {key: value for key, value in told.items() if isinstance(value, (int, float)) and not isinstance(value, bool)}
 

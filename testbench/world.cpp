@@ -10,6 +10,7 @@
 
 #include "model/random.hpp"
 #include "testbench/coverage/world_coverage.hpp"
+#include "testbench/interrupt.hpp"
 #include "testbench/timeline/timeline.hpp"
 
 namespace rnic::testbench {
@@ -210,7 +211,18 @@ void World::run(std::uint64_t limit_ns) {
   last_movement_ = model::now_ps();
   // Often enough that a hang is seen soon after its time.
   constexpr std::uint64_t kLooks = 8;
-  const model::Picoseconds period = options_.hang_ns * model::kPicosecondsPerNanosecond / kLooks;
+  const model::Picoseconds hang_period = options_.hang_ns * model::kPicosecondsPerNanosecond / kLooks;
+  // Some 5,000 clock cycles: a user who interrupts does not wait.
+  constexpr model::Picoseconds kInterruptPeriod = 20'000'000;
+  model::Picoseconds hang_look = model::now_ps() + hang_period;
+  std::optional<std::uint64_t> by_user_ns;
+  const auto look = [&] {
+    if (options_.interruptible && interrupted()) by_user_ns = now_ns();
+    if (by_user_ns) return true;
+    if (hang_period == 0 || model::now_ps() < hang_look) return false;
+    hang_look = model::now_ps() + hang_period;
+    return stuck();
+  };
   for (auto& host : hosts_) {
     host->device().set_long_sleep(options_.hang_ns * model::kPicosecondsPerNanosecond);
     host->device().go_on();
@@ -220,9 +232,11 @@ void World::run(std::uint64_t limit_ns) {
   };
   try {
     runner_.run(model::to_sc_time(limit_ns * model::kPicosecondsPerNanosecond),
-                {model::to_sc_time(period), [this] { return stuck(); }}, {[&] { state = describe(); }, ask});
+                {model::to_sc_time(options_.interruptible ? kInterruptPeriod : hang_period), look},
+                {[&] { state = describe(); }, ask});
   } catch (const Hang& hang) {
     flush_capture();
+    if (by_user_ns) throw Interrupted(*by_user_ns);
     throw Hang(hang.what() + state);
   } catch (const SimulationTimeout& timeout) {
     flush_capture();

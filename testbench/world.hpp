@@ -48,7 +48,8 @@ struct WorldOptions {
   bool check_rest = false;  ///< A NIC that says so and is not stops the simulation. Slow
   /// A run in which no TLP and no frame has moved for this simulated time is given up (see World::run). 0: never.
   std::uint64_t hang_ns = 20'000'000;
-  std::string capture_path;  ///< Capture file of the wire; empty: none
+  bool interruptible = false;  ///< A SIGINT that was noted (interrupt.hpp) ends a run
+  std::string capture_path;    ///< Capture file of the wire; empty: none
   /// FST file of host 0's NIC; that of host i gets ".host<i>" before the suffix. Empty: none.
   std::string trace_path;
   TraceRange trace_range;     ///< Of them; power-on is the last reset
@@ -116,6 +117,8 @@ class World : public sc_core::sc_module {
   /// It is no hang while an application waits in one Device::elapse of hang_ns or more, a frame is on the wire or held
   /// there, a fault keeps a NIC from sending, or a NIC may still wait for the time-out of a DMA read that was withheld
   /// from it.
+  ///
+  /// Throws Interrupted soon after a SIGINT, where the options say so; the applications are stopped as by a time-out.
   void run(std::uint64_t limit_ns = 1'000'000'000);
   /// `violation` is what the run is about, or is judged elsewhere, until the next reset.
   void declare(Violation violation) { declared_.set(static_cast<std::size_t>(violation)); }

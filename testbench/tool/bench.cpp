@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
 #include <functional>
 #include <optional>
 
+#include "testbench/interrupt.hpp"
 #include "testbench/tool/atomic_neighbour.hpp"
 #include "testbench/tool/bench_latency.hpp"
 #include "testbench/tool/bench_loss.hpp"
@@ -38,7 +40,7 @@ double cycles_of(const BenchFigure& figure, const WorldOptions& options) {
 }  // namespace
 
 std::vector<BenchFigure> run_bench(World& world, const WorldOptions& options, const std::vector<std::string>& only,
-                                   bool list) {
+                                   bool list, const std::function<void(std::size_t, std::size_t)>& done) {
   WorldOptions no_delay = options;
   no_delay.wire.delay_ns = 0;
   constexpr std::uint8_t kWriteMiddle = 7, kWriteLast = 8;
@@ -179,9 +181,15 @@ std::vector<BenchFigure> run_bench(World& world, const WorldOptions& options, co
       figures.push_back(figure);
       continue;
     }
-    figure.value = run();
+    try {
+      figure.value = run();
+    } catch (const std::exception&) {
+      if (!interrupted()) throw;
+      return figures;
+    }
     figure.cycles = cycles_of(figure, options);
     figures.push_back(figure);
+    if (done) done(figures.size(), only.empty() ? all.size() : only.size());
   }
   return figures;
 }

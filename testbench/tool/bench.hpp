@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -20,8 +22,9 @@ struct BenchFigure {
 
 /// Measures everything, or the figures with the keys of `only`, each on hosts as new. Simulated time only, but for
 /// simulated_cycles_per_second and those of programs through rnic serve. With `list` nothing is measured, and every
-/// value is 0. Throws what World::run throws, EndpointError, and UsageError for a key that is none.
+/// value is 0. An interrupt (interrupt.hpp) ends it with what was measured by then. `done(figures, of)` is called after
+/// each measurement. Throws what World::run throws, EndpointError, and UsageError for a key that is none.
 std::vector<BenchFigure> run_bench(World& world, const WorldOptions& options, const std::vector<std::string>& only,
-                                   bool list = false);
+                                   bool list = false, const std::function<void(std::size_t, std::size_t)>& done = {});
 
 }  // namespace rnic::testbench

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <utility>
 
+#include "testbench/interrupt.hpp"
 #include "testbench/tool/bench_loss.hpp"
 #include "testbench/tool/report.hpp"
 
@@ -187,7 +188,12 @@ std::vector<SweepRow> run_sweep(World& world, const WorldOptions& options, const
         point.stream.direction = direction;
         point.stream.both_ways = both_ways;
         point.stream.inline_data = direction == Transfer::Direction::kWrite && point.stream.message <= kMostInline;
-        rows.push_back(measure(world, values[i], std::move(point)));
+        try {
+          rows.push_back(measure(world, values[i], std::move(point)));
+        } catch (const Interrupted&) {
+          rows.resize(4 * i);
+          return rows;
+        }
         done(rows.size(), 4 * points.size());
       }
     }

@@ -43,7 +43,8 @@ struct SweepRow {
 };
 
 /// Measures Writes and Reads, one way and both ways, at each value. `done(rows, of)` is called after each measurement.
-/// Throws as run_stream, and UsageError for a value that the sweep cannot have.
+/// An interrupt (interrupt.hpp) ends it with the values that are whole by then. Throws as run_stream, and UsageError
+/// for a value that the sweep cannot have.
 std::vector<SweepRow> run_sweep(World& world, const WorldOptions& options, const SweepOptions& sweep,
                                 const std::function<void(std::size_t, std::size_t)>& done);
 

@@ -11,6 +11,8 @@
 #include "testbench/tool/commands.hpp"
 #include "testbench/tool/progress.hpp"
 #include "testbench/tool/report.hpp"
+#include "testbench/tool/result_json.hpp"
+#include "testbench/tool/terminal.hpp"
 #include "testbench/tool/world_options.hpp"
 
 namespace rnic::testbench {
@@ -33,7 +35,7 @@ void print_freedoms() {
   for (const auto& entry : kFreedoms) fmt::print("| {} | {} | {} |\n", entry.name, entry.instead, entry.clause);
 }
 
-nlohmann::ordered_json compare_json(const CompareReport& report, const CompareArguments& options, double seconds) {
+nlohmann::ordered_json compare_json(const CompareReport& report, const CompareArguments& options) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (const auto& one : report.differences) {
     list.push_back({{"seed", one.seed},
@@ -53,8 +55,7 @@ nlohmann::ordered_json compare_json(const CompareReport& report, const CompareAr
           {"packets", report.packets},
           {"drawn", report.drawn},
           {"outcomes", report.outcomes},
-          {"failures", report.failures},
-          {"wall_clock", {{"seconds", seconds}, {"operations_per_second", per_second(report.operations, seconds)}}}};
+          {"failures", report.failures}};
 }
 
 void print(const CompareReport& report, double seconds) {
@@ -108,10 +109,14 @@ int run_compare_command(CompareArguments& options) {
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   print(report, seconds);
-  write_json(options.json, compare_json(report, options, seconds));
+  write_json(options.json,
+             result_json("compare", report.differences.empty() ? Outcome::kPassed : Outcome::kFailed,
+                         compare_json(report, options),
+                         {{"seconds", seconds}, {"operations_per_second", per_second(report.operations, seconds)}}));
   for (const auto& one : report.differences) {
-    fmt::print(stderr, "rnic: seed {}, {} of {}: {} ({} operations): {}\n", one.seed, one.difference.kind,
-               one.difference.place, one.difference.text, one.operations, write_vector(options.vectors, one).string());
+    print_error(fmt::format("seed {}, {} of {}: {} ({}): {}", one.seed, one.difference.kind, one.difference.place,
+                            one.difference.text, counted(one.operations, "operation"),
+                            write_vector(options.vectors, one).string()));
   }
   return report.differences.empty() ? 0 : 1;
 }
@@ -124,6 +129,7 @@ void add_compare_command(CLI::App& tool, std::function<int()>& action) {
       "compare", "The same random programs on the RTL and on the reference NIC: all that comes of them agrees");
   command->add_option("--operations", options->compare.operations, "Operations to do, at least")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40))
+      ->transform(count_size())
       ->capture_default_str();
   command->add_option("--program", options->compare.limits.operations, "Operations of each program, about")
       ->check(CLI::Range(std::size_t{1}, std::size_t{10'000}))
@@ -134,12 +140,14 @@ void add_compare_command(CLI::App& tool, std::function<int()>& action) {
   command->add_option("--differences", options->compare.most_differences, "Differences after which it ends")
       ->check(CLI::Range(std::size_t{1}, std::size_t{1'000}))
       ->capture_default_str();
-  command->add_flag("--no-shrink{false}", options->compare.shrinks,
-                    "Tell of each difference in the program in which it came, which is sooner, not in the shortest");
+  command->add_flag_callback(
+      "--no-shrink", [options] { options->compare.shrinks = false; },
+      "Tell of each difference in the program in which it came, which is sooner, not in the shortest");
   command->add_option("--vectors", options->vectors, "Folder for the shortest program of each difference, as a vector")
+      ->type_name("FOLDER")
       ->capture_default_str();
   command->add_flag("--freedoms", options->freedoms, "Run nothing; print what is not compared, and why");
-  command->add_option("--json", options->json, "Write the figures to this file");
+  add_json_option(*command, options->json);
   // For tests of what comes of a difference; not in the help.
   command->add_option("--planted", options->planted, "What the first world is given besides")
       ->check(CLI::IsMember(kPlanted))

@@ -7,9 +7,11 @@
 #include <chrono>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 
 #include "testbench/endpoint.hpp"
+#include "testbench/interrupt.hpp"
 #include "testbench/side_by_side.hpp"
 #include "testbench/tool/progress.hpp"
 #include "testbench/tool/sha256.hpp"
@@ -48,10 +50,16 @@ class CopySide {
     messages_region_ = endpoint_.register_memory(messages_, 2 * sizeof(Offer), ND_MR_FLAG_ALLOW_LOCAL_WRITE);
   }
 
-  [[nodiscard]] Transfer transfer() {
+  Transfer& begin_transfer() {
     std::vector<IND2QueuePair*> qps;
     for (auto& qp : qps_) qps.push_back(qp.get());
-    return {endpoint_, *cq_, qps, kDepth};
+    return transfer_.emplace(endpoint_, *cq_, qps, kDepth);
+  }
+  /// What it has moved so far.
+  [[nodiscard]] CopyPhase phase() const {
+    if (!transfer_) return {};
+    return {transfer_->latencies().size(), transfer_->bytes(), transfer_->nanoseconds(),
+            summarize(transfer_->latencies())};
   }
   void expect_offer() {
     const ND2_SGE sge{&messages_[1], sizeof(Offer), messages_region_->GetLocalToken()};
@@ -85,13 +93,14 @@ class CopySide {
 
   Offer* messages_ = nullptr;
   ComPtr<IND2MemoryRegion> messages_region_;
+  std::optional<Transfer> transfer_;
 };
 
 /// Host A: has the file; writes it to B, then offers it for reading.
 void source(CopySide& side, std::ifstream& file, std::uint64_t size, std::uint64_t round, const CopyOptions& options,
             CopyReport& report, Progress& progress) {
   Sha256 hash;
-  auto transfer = side.transfer();
+  auto& transfer = side.begin_transfer();
   std::uint64_t done = 0;
   bool last = false;
   Offer target = side.take_offer();
@@ -105,22 +114,20 @@ void source(CopySide& side, std::ifstream& file, std::uint64_t size, std::uint64
         side.endpoint_.register_memory(side.buffer_, std::max<std::uint64_t>(bytes, 1), ND_MR_FLAG_ALLOW_REMOTE_READ);
     side.expect_offer();
     const Transfer::Range range{side.buffer_, region->GetLocalToken(), target.address, target.token, bytes};
-    report.write.nanoseconds += transfer.run(Transfer::Direction::kWrite, range, options.message,
-                                             [&](std::uint64_t n) { progress.update(2 * done + n); });
+    transfer.run(Transfer::Direction::kWrite, range, options.message,
+                 [&](std::uint64_t n) { progress.update(2 * done + n); });
     side.send_offer({reinterpret_cast<std::uint64_t>(side.buffer_), bytes, region->GetRemoteToken(), last});
     target = side.take_offer();  // B has read it back: the buffer is free
     done += bytes;
   }
-  report.write.bytes = done;
-  report.write.messages = transfer.latencies().size();
-  report.write.latency = summarize(transfer.latencies());
+  report.write = side.phase();
   report.file_sha256 = hash.finish();
 }
 
 /// Host B: is written to; then reads the same bytes back from A's memory into a second buffer.
 void target(CopySide& side, std::uint64_t round, const CopyOptions& options, CopyReport& report, Progress& progress) {
   Sha256 written, read;
-  auto transfer = side.transfer();
+  auto& transfer = side.begin_transfer();
   const auto room = std::max<std::uint64_t>(round, 1);
   const auto region = side.endpoint_.register_memory(side.buffer_, 2 * room, ND_MR_FLAG_ALLOW_REMOTE_WRITE);
   std::uint8_t* const back = side.buffer_ + room;
@@ -133,27 +140,35 @@ void target(CopySide& side, std::uint64_t round, const CopyOptions& options, Cop
     last = from.last != 0;
     if (!last) side.expect_offer();
     const Transfer::Range range{back, region->GetLocalToken(), from.address, from.token, from.bytes};
-    report.read.nanoseconds += transfer.run(Transfer::Direction::kRead, range, options.message,
-                                            [&](std::uint64_t n) { progress.update(2 * done + from.bytes + n); });
+    transfer.run(Transfer::Direction::kRead, range, options.message,
+                 [&](std::uint64_t n) { progress.update(2 * done + from.bytes + n); });
     read.add({back, from.bytes});
     done += from.bytes;
   }
   side.send_offer({});
-  report.read.bytes = done;
-  report.read.messages = transfer.latencies().size();
-  report.read.latency = summarize(transfer.latencies());
+  report.read = side.phase();
   report.written_sha256 = written.finish();
   report.read_sha256 = read.finish();
 }
 
-/// Runs what was added to `world`, and tells how long it took.
-CopyReport::Interval timed_run(World& world, std::uint64_t limit_ns) {
-  auto& host = world.host(0);
-  const std::uint64_t start_ns = host.device().now_ns(), start_cycles = host.nic().cycles();
+/// Runs what was added to `world`, and says in `interval` how long it took, also when it is interrupted.
+void timed_run(World& world, CopyReport::Interval& interval) {
+  constexpr std::uint64_t kNoLimitNs = 3'600'000'000'000;
+  auto& nic = world.host(0).nic();
+  const std::uint64_t start_ns = world.now_ns(), start_cycles = nic.cycles();
   const auto start = std::chrono::steady_clock::now();
-  world.run(limit_ns);
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  return {host.device().now_ns() - start_ns, host.nic().cycles() - start_cycles, seconds};
+  const auto seconds = [start] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  try {
+    world.run(kNoLimitNs);
+  } catch (const Interrupted& interrupt) {
+    const std::uint64_t passed_ns = interrupt.at_ns() - start_ns;
+    const auto period = world.options().host.nic.clock_period;
+    interval = {passed_ns, passed_ns * model::kPicosecondsPerNanosecond / period, seconds()};
+    throw;
+  }
+  interval = {world.now_ns() - start_ns, nic.cycles() - start_cycles, seconds()};
 }
 
 }  // namespace
@@ -165,6 +180,7 @@ CopyReport run_copy(World& world, const CopyOptions& options) {
   if (!file || error) throw std::runtime_error(fmt::format("cannot read '{}'", options.file.string()));
   const std::uint64_t round = std::min(options.round, size);
   CopyReport report;
+  report.file_bytes = size;
   Progress progress("copying", 2 * size);
   std::unique_ptr<CopySide> a, b;
 
@@ -181,16 +197,26 @@ CopyReport run_copy(World& world, const CopyOptions& options) {
     a->expect_offer();
     b->expect_offer();
   });
-  constexpr std::uint64_t kNoLimitNs = 3'600'000'000'000;
-  report.setup = timed_run(world, kNoLimitNs);
-  world.add_app(0, "source", [&](Host&) { source(*a, file, size, round, options, report, progress); });
-  world.add_app(1, "target", [&](Host&) { target(*b, round, options, report, progress); });
-  report.transfer = timed_run(world, kNoLimitNs);
+  try {
+    timed_run(world, report.setup);
+    world.add_app(0, "source", [&](Host&) { source(*a, file, size, round, options, report, progress); });
+    world.add_app(1, "target", [&](Host&) { target(*b, round, options, report, progress); });
+    timed_run(world, report.transfer);
+  } catch (const Interrupted&) {
+    report.interrupted = true;
+    if (a) report.write = a->phase();
+    if (b) report.read = b->phase();
+    for (std::size_t host = 0; host < World::kHosts; ++host) {
+      if (const auto counts = world.host(host).nic().counts())
+        std::copy(counts->begin(), counts->end(), report.counters[host].begin());
+    }
+    return report;
+  }
   world.add_app(0, "close", [&](Host&) {
     report.counters = {read_counters(a->endpoint_), read_counters(b->endpoint_)};
     side_by_side({[&] { a.reset(); }, [&] { b.reset(); }});
   });
-  report.tear_down = timed_run(world, kNoLimitNs);
+  timed_run(world, report.tear_down);
   return report;
 }
 

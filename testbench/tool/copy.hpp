@@ -47,11 +47,16 @@ struct CopyReport {
   Interval transfer;                                  ///< The file there and back
   Interval tear_down;                                 ///< Everything given back
   std::array<NicCounters, World::kHosts> counters{};  ///< Of both NICs, at the end of the copy
-  [[nodiscard]] bool equal() const { return file_sha256 == written_sha256 && file_sha256 == read_sha256; }
+  std::uint64_t file_bytes = 0;
+  bool interrupted = false;  ///< By the user: phases and intervals are those up to then, and there are no SHA-256
+  [[nodiscard]] bool equal() const {
+    return !interrupted && file_sha256 == written_sha256 && file_sha256 == read_sha256;
+  }
 };
 
 /// Copies the file from host A to host B by RDMA Write, and back from A's memory to B by RDMA Read, in rounds.
-/// Throws what World::run throws, and std::runtime_error for a file that cannot be read or a request that fails.
+/// An interrupt ends it with what was done by then. Throws what World::run throws otherwise, and std::runtime_error for
+/// a file that cannot be read or a request that fails.
 CopyReport run_copy(World& world, const CopyOptions& options);
 
 }  // namespace rnic::testbench

@@ -4,10 +4,13 @@
 #include <memory>
 
 #include "driver/generated/host_interface.hpp"
+#include "testbench/interrupt.hpp"
 #include "testbench/tool/commands.hpp"
 #include "testbench/tool/copy.hpp"
 #include "testbench/tool/report.hpp"
 #include "testbench/tool/report_file.hpp"
+#include "testbench/tool/result_json.hpp"
+#include "testbench/tool/terminal.hpp"
 #include "testbench/tool/world_options.hpp"
 
 namespace rnic::testbench {
@@ -34,12 +37,13 @@ void show_copy(ReportFile& page, const CopyReport& report, const CopyOptions& op
     page.add_figure(title, "simulated time", phase.at("simulated_ns"), "ns");
   }
   page.add_limit("what the wire allows", link_gbps * wire_payload_share(options.message, options.mtu, false));
-  page.set_outcome(report.equal(), report.equal() ? "the three SHA-256 are equal" : "the SHA-256 differ");
+  page.set_outcome(report.equal(), report.interrupted ? "interrupted by the user"
+                                   : report.equal()   ? "the three SHA-256 are equal"
+                                                      : "the SHA-256 differ");
   auto results = json;
-  results.erase("wall_clock");
   results.erase("counters");
   page.set("results", results);
-  page.set("wall_clock", json.at("wall_clock"));
+  page.set("wall_clock", copy_wall_clock(report));
 }
 
 int run_copy_command(CopyArguments& options) {
@@ -55,6 +59,8 @@ int run_copy_command(CopyArguments& options) {
   options.copy.mtu = drawn.mtu.value_or(options.copy.mtu);
   options.copy.ack_timeout = static_cast<std::uint8_t>(options.copy.ack_timeout + drawn.timeout_shift);
   const double link_gbps = drawn.options.wire.rate_gbps;
+  drawn.options.interruptible = true;
+  catch_interrupts();
   World world(drawn.options);
   const CopyReport report = options.report.watch(world, [&] { return run_copy(world, options.copy); });
   world.close_timeline();
@@ -64,10 +70,14 @@ int run_copy_command(CopyArguments& options) {
     fmt::print("  faults {}\n", faults.dump());
     json["faults"] = faults;
   }
-  write_json(options.json, json);
+  const Outcome outcome = report.interrupted ? Outcome::kInterrupted
+                          : report.equal()   ? Outcome::kPassed
+                                             : Outcome::kFailed;
+  write_json(options.json, result_json("copy", outcome, json, copy_wall_clock(report)));
   show_copy(options.report, report, options.copy, link_gbps, json);
   options.report.write();
-  return report.equal() ? 0 : 1;
+  print_written(drawn.options, {options.report.path(), options.json});
+  return report.interrupted ? kInterruptedCode : report.equal() ? 0 : 1;
 }
 
 }  // namespace
@@ -76,16 +86,18 @@ void add_copy_command(CLI::App& tool, std::function<int()>& action) {
   auto options = std::make_shared<CopyArguments>();
   auto* command =
       tool.add_subcommand("copy", "Moves FILE from host A to host B by RDMA Write and back by RDMA Read, and compares");
-  command->add_option("file", options->copy.file, "File to copy")->required();
+  command->add_option("file", options->copy.file, "File to copy")->type_name("FILE")->required();
   command->add_option("--message", options->copy.message, "Bytes of one Write or Read")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{hw::kMaxMessageBytes}))
+      ->transform(byte_size())
       ->capture_default_str();
   command->add_option("--qps", options->copy.qps, "Queue pairs")->check(CLI::Range(1u, 128u))->capture_default_str();
   command->add_option("--mtu", options->copy.mtu, "Path MTU, bytes")
       ->check(CLI::IsMember({256u, 512u, 1024u, 2048u, 4096u}))
+      ->transform(byte_size())
       ->capture_default_str();
   add_file_options(*command, options->world.options);
-  command->add_option("--json", options->json, "Write the figures to this file");
+  add_json_option(*command, options->json);
   add_timeline_options(*command, options->world.options);
   options->report.add_option(*command);
   add_world_options(*command, options->world);

@@ -10,6 +10,9 @@
 #include "testbench/tool/commands.hpp"
 #include "testbench/tool/coverage_page.hpp"
 #include "testbench/tool/report.hpp"
+#include "testbench/tool/result_json.hpp"
+#include "testbench/tool/terminal.hpp"
+#include "testbench/tool/world_options.hpp"
 
 namespace rnic::testbench {
 namespace {
@@ -97,7 +100,6 @@ int run_coverage_command(const CoverageArguments& options) {
     print_sums("group (clause: its subject)", reached.by_clause());
     if (reached.has_rtl()) print_sums("block", reached.by_block());
     print_holes(reached, options.holes);
-    write_json(options.json, coverage_json(reached));
     if (!options.html.empty()) write_coverage_text(options.html, coverage_page(reached));
     if (!options.write_closed.empty()) {
       std::string names;
@@ -107,13 +109,16 @@ int run_coverage_command(const CoverageArguments& options) {
     }
     const auto impossible = reached.impossible();
     for (const auto& name : impossible)
-      fmt::print(stderr, "rnic: {} is reached, and excluded as impossible: the reason is wrong, or the NIC is\n", name);
+      print_error(fmt::format("{} is reached, and excluded as impossible: the reason is wrong, or the NIC is", name));
     std::vector<std::string> opened;
     if (!options.closed.empty()) opened = reached.opened(options.closed);
     for (const auto& name : opened)
-      fmt::print(stderr, "rnic: a closed point is open: {}: nothing reaches any more what {} says is reached\n", name,
-                 options.closed);
-    return impossible.empty() && opened.empty() ? 0 : 1;
+      print_error(
+          fmt::format("a closed point is open: {}: no run reaches what {} lists as reached", name, options.closed));
+    const bool good = impossible.empty() && opened.empty();
+    write_json(options.json,
+               result_json("coverage", good ? Outcome::kPassed : Outcome::kFailed, coverage_json(reached)));
+    return good ? 0 : 1;
   } catch (const CoverageError& error) {
     throw UsageError(error.what());
   }
@@ -129,13 +134,16 @@ void add_coverage_command(CLI::App& tool, std::function<int()>& action) {
   command->add_option("folders", options->folders, "Folders that RNIC_COVERAGE named; they are merged")
       ->required()
       ->type_name("FOLDER");
-  command->add_option("--excluded", options->excluded,
-                      fmt::format("Points that cannot be, each with a reason; {} when it is there", kExcludedPoints));
-  command->add_option("--closed", options->closed, "Points, a line each, that must be reached");
-  command->add_option("--write-closed", options->write_closed, "Write the points that are reached, a line each");
+  command
+      ->add_option("--excluded", options->excluded,
+                   fmt::format("Points that cannot be, each with a reason; {} when it is there", kExcludedPoints))
+      ->type_name("FILE");
+  command->add_option("--closed", options->closed, "Points, a line each, that must be reached")->type_name("FILE");
+  command->add_option("--write-closed", options->write_closed, "Write the points that are reached, a line each")
+      ->type_name("FILE");
   command->add_option("--holes", options->holes, "Holes to print of each clause and block")->capture_default_str();
-  command->add_option("--json", options->json, "Write the figures to this file");
-  command->add_option("--html", options->html, "Write a page for a browser to this file");
+  add_json_option(*command, options->json);
+  command->add_option("--html", options->html, "Write a page for a browser to this file")->type_name("FILE");
   command->callback([options, &action] { action = [options] { return run_coverage_command(*options); }; });
 }
 

@@ -92,6 +92,7 @@ void FailureFolder::add_option(CLI::App& command) {
   command
       .add_option("--failures", folder_,
                   "Folder for what failed runs leave: capture, last microseconds of waves, command; '' for nothing")
+      ->type_name("FOLDER")
       ->capture_default_str();
 }
 
@@ -99,8 +100,9 @@ std::filesystem::path FailureFolder::of(const std::string& name) const {
   return std::filesystem::path(folder_) / as_file_name(name);
 }
 
-void FailureFolder::leave(const std::string& name, std::vector<std::string> arguments, std::uint64_t failed_ns) {
-  if (!wanted()) return;
+std::filesystem::path FailureFolder::leave(const std::string& name, std::vector<std::string> arguments,
+                                           std::uint64_t failed_ns) {
+  if (!wanted()) return {};
   ++left_;
   const auto folder = of(name);
   try {
@@ -125,6 +127,7 @@ void FailureFolder::leave(const std::string& name, std::vector<std::string> argu
     fmt::print("  {}: {}\n", folder.string(), error.what());
   }
   std::fflush(stdout);
+  return folder;
 }
 
 }  // namespace rnic::testbench

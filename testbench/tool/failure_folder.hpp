@@ -26,7 +26,8 @@ class FailureFolder {
 
   /// Runs the tool with `arguments` into <folder>/<name>/ and prints that. `failed_ns`: when it failed, simulated time
   /// since the reset. Does so for the first few alone, and never throws: the failure itself is what matters.
-  void leave(const std::string& name, std::vector<std::string> arguments, std::uint64_t failed_ns);
+  /// Returns that folder; empty: nothing was left.
+  std::filesystem::path leave(const std::string& name, std::vector<std::string> arguments, std::uint64_t failed_ns);
   /// Where leave puts what it has of `name`.
   [[nodiscard]] std::filesystem::path of(const std::string& name) const;
   [[nodiscard]] bool wanted() const { return !folder_.empty() && left_ < kMost; }

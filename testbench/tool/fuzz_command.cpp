@@ -9,6 +9,8 @@
 #include "testbench/tool/failure_folder.hpp"
 #include "testbench/tool/progress.hpp"
 #include "testbench/tool/report.hpp"
+#include "testbench/tool/result_json.hpp"
+#include "testbench/tool/terminal.hpp"
 #include "testbench/tool/world_options.hpp"
 
 namespace rnic::testbench {
@@ -48,7 +50,7 @@ void print(const FuzzReport& report, double seconds) {
   row("violations", report.violations.size());
 }
 
-nlohmann::ordered_json fuzz_json(const FuzzReport& report, const FuzzArguments& options, double seconds) {
+nlohmann::ordered_json fuzz_json(const FuzzReport& report, const FuzzArguments& options) {
   nlohmann::ordered_json notes = nlohmann::ordered_json::array();
   for (const auto& one : report.violations) notes.push_back({{"seed", one.seed}, {"note", one.note}});
   return {{"seed", options.world.options.seed},
@@ -69,8 +71,7 @@ nlohmann::ordered_json fuzz_json(const FuzzReport& report, const FuzzArguments& 
           {"episodes", report.episodes},
           {"set_up_cycles", report.set_up_cycles},
           {"cycles", report.cycles},
-          {"tear_down_cycles", report.tear_down_cycles},
-          {"wall_clock", {{"seconds", seconds}, {"simulated_cycles_per_second", cycles_per_second(report, seconds)}}}};
+          {"tear_down_cycles", report.tear_down_cycles}};
 }
 
 /// The episode of a violation alone, on a copy of the corpus if it was the first: what is found again is written to
@@ -114,12 +115,14 @@ int run_fuzz_command(FuzzArguments options) {
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   print(report, seconds);
-  write_json(options.json, fuzz_json(report, options, seconds));
+  write_json(
+      options.json,
+      result_json("fuzz", report.violations.empty() ? Outcome::kPassed : Outcome::kFailed, fuzz_json(report, options),
+                  {{"seconds", seconds}, {"simulated_cycles_per_second", cycles_per_second(report, seconds)}}));
   for (const auto& one : report.violations) leave_failure(options, one);  // while the corpus is what it was
   for (const auto& one : report.violations) {
-    fmt::print(stderr, "rnic: violation with seed {}: {}\n", one.seed, one.note);
-    if (!options.corpus.empty())
-      fmt::print(stderr, "rnic: written to {}\n", write_corpus(options.corpus, one).string());
+    print_error(fmt::format("violation with seed {}: {}", one.seed, one.note));
+    if (!options.corpus.empty()) print_error(fmt::format("written to {}", write_corpus(options.corpus, one).string()));
   }
   return report.violations.empty() ? 0 : 1;
 }
@@ -132,10 +135,12 @@ void add_fuzz_command(CLI::App& tool, std::function<int()>& action) {
       tool.add_subcommand("fuzz", "Malformed frames and requests from attackers, while others work on the same NICs");
   command->add_option("--frames", options->fuzz.frames, "Frames to send")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40))
+      ->transform(count_size())
       ->capture_default_str();
   command
       ->add_option("--episode", options->fuzz.episode_frames, "Frames until the world starts anew, with the next seed")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40))
+      ->transform(count_size())
       ->capture_default_str();
   // For tests of what comes after a violation; not in the help.
   command
@@ -144,11 +149,12 @@ void add_fuzz_command(CLI::App& tool, std::function<int()>& action) {
           "A fault of the kernel driver that the fuzzer must find")
       ->check(CLI::IsMember({"shared-domain"}))
       ->group("");
-  command->add_option("--corpus", options->corpus,
-                      "Folder: what it holds is replayed first, violations are written to it");
+  command
+      ->add_option("--corpus", options->corpus, "Folder: what it holds is replayed first, violations are written to it")
+      ->type_name("FOLDER");
   options->failures.add_option(*command);
   add_file_options(*command, options->world.options, "both NICs in the last episode");
-  command->add_option("--json", options->json, "Write the figures to this file");
+  add_json_option(*command, options->json);
   add_world_options(*command, options->world);
   command->callback([options, &action] { action = [options] { return run_fuzz_command(*options); }; });
 }

@@ -1,13 +1,15 @@
 #include "testbench/tool/machine_outputs.hpp"
 
 #include "testbench/tool/report.hpp"
+#include "testbench/tool/result_json.hpp"
 #include "testbench/tool/world_options.hpp"
 
 namespace rnic::testbench {
 
 void MachineOutputs::add_options(CLI::App& command, WorldOptions& options) {
   add_file_options(command, options);
-  command.add_option("--json", json, "Write the figures to this file");
+  command_name = command.get_name();
+  add_json_option(command, json);
   add_timeline_options(command, options);
   report.add_option(command);
 }
@@ -26,7 +28,7 @@ void MachineOutputs::write(World& world, const nlohmann::ordered_json& figures, 
 
 void MachineOutputs::write(World& world, const nlohmann::ordered_json& figures) {
   world.close_timeline();
-  write_json(json, figures);
+  write_json(json, result_json(command_name, report.good() ? Outcome::kPassed : Outcome::kFailed, figures));
   report.set("results", figures);
   report.write();
 }

@@ -15,6 +15,7 @@ namespace rnic::testbench {
 struct MachineOutputs {
   ReportFile report;
   std::string json;
+  std::string command_name;  ///< Of the command with these options
 
   void add_options(CLI::App& command, WorldOptions& options);
   /// Throws UsageError when one of them cannot be written.

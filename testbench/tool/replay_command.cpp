@@ -11,6 +11,7 @@
 #include "testbench/tool/machine_arguments.hpp"
 #include "testbench/tool/machine_outputs.hpp"
 #include "testbench/tool/report.hpp"
+#include "testbench/tool/terminal.hpp"
 
 namespace rnic::testbench {
 namespace {
@@ -74,8 +75,7 @@ int run_replay_command(ReplayArguments& arguments) {
   DrawnWorld drawn = machine.world.draw();
   arguments.outputs.report.observe(drawn.options);
   World world(drawn.options);
-  MachineServer server(world, machine.server_options(world.hosts()),
-                       [](const std::string& line) { fmt::print(stderr, "rnic: {}\n", line); });
+  MachineServer server(world, machine.server_options(world.hosts()), print_error);
   EventLogReplay run(server, *log);
   std::string outcome;
   try {
@@ -85,7 +85,7 @@ int run_replay_command(ReplayArguments& arguments) {
     diverged(*log, divergence.what());
   } catch (const std::exception& error) {
     world.flush_files();
-    if (run.failure_is_known(error.what())) fmt::print(stderr, "rnic: the simulation fails as it did\n");
+    if (run.failure_is_known(error.what())) print_error("the simulation fails as it did");
     throw;
   }
   fmt::print("  {}\n", outcome);

@@ -33,9 +33,11 @@ void write_json(const std::filesystem::path& path, const nlohmann::ordered_json&
 
 /// The table at the end of `rnic copy`.
 void print_copy(const CopyReport& report, const CopyOptions& options, double link_gbps);
-/// Everything under "wall_clock" depends on the machine; the rest depends on the options alone.
+/// "results" of `rnic copy` (docs/results.md).
 nlohmann::ordered_json copy_json(const CopyReport& report, const CopyOptions& options, double link_gbps,
                                  std::uint64_t seed);
+/// "wall_clock" of it.
+nlohmann::ordered_json copy_wall_clock(const CopyReport& report);
 
 /// How often each fault of the scenario has hit: {"wire": {"a_to_b": {"drop": 3}}, "pcie": {"a": {...}}}. Only what has
 /// happened.

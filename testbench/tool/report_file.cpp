@@ -10,6 +10,7 @@
 #include "testbench/report/report_page.hpp"
 #include "testbench/tool/failure_folder.hpp"
 #include "testbench/tool/report.hpp"
+#include "testbench/tool/terminal.hpp"
 
 namespace rnic::testbench {
 namespace {
@@ -24,7 +25,8 @@ constexpr std::array<std::string_view, 19> kNoSettings = {
 
 void ReportFile::add_option(CLI::App& command) {
   command_ = &command;
-  command.add_option("--report", path_, "Write a page about the run to this HTML file (docs/report.md)");
+  command.add_option("--report", path_, "Write a page about the run to this HTML file (docs/report.md)")
+      ->type_name("FILE");
 }
 
 void ReportFile::check() const { check_writable(path_, "--report"); }
@@ -78,7 +80,7 @@ void ReportFile::leave(World& world, const std::string& why) noexcept {
     set_outcome(false, why);
     write();
   } catch (const std::exception& error) {
-    fmt::print(stderr, "rnic: {}\n", error.what());
+    print_error(error.what());
   }
 }
 

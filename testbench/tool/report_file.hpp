@@ -21,6 +21,7 @@ class ReportFile {
   /// Says so for `command`, whose options the report lists.
   void add_option(CLI::App& command);
   [[nodiscard]] bool wanted() const { return !path_.empty(); }
+  [[nodiscard]] const std::string& path() const { return path_; }
   /// Throws UsageError when the file cannot be written.
   void check() const;
   /// A world made or reset with `options` is collected.
@@ -39,6 +40,8 @@ class ReportFile {
   void add_limit(const std::string& name, double gbps);
   /// "results", "sweep", "wall_clock", and what else the page knows.
   void set(const std::string& key, nlohmann::ordered_json value) { data_[key] = std::move(value); }
+  /// That is what set_outcome was told.
+  [[nodiscard]] bool good() const { return data_.at("outcome").at("good").get<bool>(); }
   /// How the run ended.
   void set_outcome(bool good, const std::string& text);
 

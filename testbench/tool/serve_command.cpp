@@ -20,6 +20,7 @@
 #include "testbench/tool/report.hpp"
 #include "testbench/tool/run_folder.hpp"
 #include "testbench/tool/status_line.hpp"
+#include "testbench/tool/terminal.hpp"
 
 namespace rnic::testbench {
 namespace {
@@ -141,8 +142,7 @@ int run_serve_command(ServeArguments& arguments) {
   MachineServer* running = nullptr;
   options.figures = [&] { return programs.figures(*running); };
   options.run = [&](nlohmann::ordered_json run) { programs.take(std::move(run)); };
-  MachineServer server(world, std::move(options),
-                       [](const std::string& line) { fmt::print(stderr, "rnic: {}\n", line); });
+  MachineServer server(world, std::move(options), print_error);
   running = &server;
   if (arguments.programs)
     arguments.outputs.report.only([&server](unsigned host, std::uint8_t qp) { return server.had(host, qp); });
@@ -153,7 +153,7 @@ int run_serve_command(ServeArguments& arguments) {
   const auto figures = machine_figures(world, drawn.options.seed);
   if (log != nullptr) {
     log->end(figures.dump());
-    if (!log->failure().empty()) fmt::print(stderr, "rnic: {}\n", log->failure());
+    if (!log->failure().empty()) print_error(log->failure());
   }
   world.close_timeline();
   if (arguments.programs) programs.fill(arguments.outputs.report, server);
@@ -175,6 +175,7 @@ void add_serve_command(CLI::App& tool, std::function<int()>& action) {
   add_machine_options(*command, arguments->machine);
   arguments->folder = default_run_folder();
   command->add_option("--dir", arguments->folder, "Folder of the hosts' sockets: host0, host1, ...")
+      ->type_name("FOLDER")
       ->capture_default_str();
   command->add_option("--guest", arguments->machine.guests,
                       "Number of a host whose processor and memory are a guest's (rnic linux); may be given again");
@@ -186,8 +187,10 @@ void add_serve_command(CLI::App& tool, std::function<int()>& action) {
                     "Follow the requests of each queue pair, for what rnic exec prints of its programs");
   command->add_flag("--quiet", arguments->quiet, "No status line on a terminal");
   command->add_option("--ready-fd", arguments->ready, "Descriptor to write a line to when processes can come");
-  command->add_option("--log", arguments->log,
-                      "Write what comes from outside to this file, for rnic replay (docs/event_log.md)");
+  command
+      ->add_option("--log", arguments->log,
+                   "Write what comes from outside to this file, for rnic replay (docs/event_log.md)")
+      ->type_name("FILE");
   arguments->outputs.add_options(*command, arguments->machine.world.options);
   command->callback([arguments, &action] { action = [arguments] { return run_serve_command(*arguments); }; });
 }

@@ -3,11 +3,14 @@
 #include <chrono>
 #include <memory>
 
+#include "testbench/interrupt.hpp"
 #include "testbench/tool/commands.hpp"
 #include "testbench/tool/failure_folder.hpp"
 #include "testbench/tool/progress.hpp"
 #include "testbench/tool/report.hpp"
 #include "testbench/tool/report_file.hpp"
+#include "testbench/tool/result_json.hpp"
+#include "testbench/tool/terminal.hpp"
 #include "testbench/tool/world_options.hpp"
 #include "testbench/traffic/soak_run.hpp"
 
@@ -58,7 +61,7 @@ nlohmann::ordered_json share_json(const ShareCounts& share) {
           {"overruns", share.overruns}};
 }
 
-nlohmann::ordered_json soak_json(const SoakReport& report, const SoakArguments& options, double seconds) {
+nlohmann::ordered_json soak_json(const SoakReport& report, const SoakArguments& options) {
   nlohmann::ordered_json kinds;
   for (std::size_t i = 0; i < kTrafficKinds; ++i)
     kinds[name(static_cast<TrafficKind>(i))] = report.traffic.completed[i];
@@ -80,8 +83,7 @@ nlohmann::ordered_json soak_json(const SoakReport& report, const SoakArguments& 
           {"mix", mix_json(report.traffic.mix)},
           {"share", share_json(report.traffic.share)},
           {"iommu_faults", report.iommu_faults},
-          {"messages", report.traffic.messages},
-          {"wall_clock", {{"seconds", seconds}, {"simulated_cycles_per_second", cycles_per_second(report, seconds)}}}};
+          {"messages", report.traffic.messages}};
 }
 
 void print(const SoakReport& report, double seconds) {
@@ -101,7 +103,10 @@ void print(const SoakReport& report, double seconds) {
   fmt::print("  {:<28}{:>14}\n  {:<28}{:>14}\n  {:<28}{:>14}\n", "cycles of set-up", report.set_up_cycles,
              "cycles of traffic", report.cycles, "cycles of tear-down", report.tear_down_cycles);
   fmt::print("  {:<28}{:>14.0f}\n", "cycles per second", cycles_per_second(report, seconds));
-  for (const auto& text : t.messages) fmt::print(stderr, "rnic: {}\n", text);
+  if (report.interrupted)
+    fmt::print("  {}: no new work after {} cycles; what was posted has been waited for and checked\n",
+               toned("interrupted", Tone::kBad), report.cycles);
+  for (const auto& text : t.messages) print_error(text);
 }
 
 /// Nothing goes wrong on the wire, nor on either PCI Express.
@@ -116,7 +121,8 @@ bool is_orderly(const WorldOptions& world) {
 }
 
 /// What the report has at its head.
-void show_soak(ReportFile& page, const SoakReport& report, const nlohmann::ordered_json& json) {
+void show_soak(ReportFile& page, const SoakReport& report, const nlohmann::ordered_json& json,
+               const nlohmann::ordered_json& wall_clock) {
   page.add_figure("Requests completed", "all", json.at("completed"));
   for (const auto& [kind, count] : json.at("requests").items()) page.add_figure("Requests completed", kind, count);
   for (const auto* key : {"wrong", "hung", "bytes", "receives", "silent", "registrations", "binds", "invalidations"})
@@ -124,13 +130,13 @@ void show_soak(ReportFile& page, const SoakReport& report, const nlohmann::order
   page.add_figure("Clock cycles", "traffic", json.at("cycles"));
   page.add_figure("Clock cycles", "set-up", json.at("set_up_cycles"));
   page.add_figure("Clock cycles", "tear-down", json.at("tear_down_cycles"));
-  page.set_outcome(report.good(), report.good()
-                                      ? "every request and every byte was right"
-                                      : fmt::format("{} wrong, {} hung", report.traffic.wrong, report.traffic.hung));
-  auto results = json;
-  results.erase("wall_clock");
-  page.set("results", results);
-  page.set("wall_clock", json.at("wall_clock"));
+  const std::string by_user = report.interrupted ? ", interrupted by the user" : "";
+  page.set_outcome(report.good() && !report.interrupted,
+                   (report.good() ? std::string("every request and every byte was right")
+                                  : fmt::format("{} wrong, {} hung", report.traffic.wrong, report.traffic.hung)) +
+                       by_user);
+  page.set("results", json);
+  page.set("wall_clock", wall_clock);
 }
 
 int run_soak_command(SoakArguments& options) {
@@ -147,6 +153,7 @@ int run_soak_command(SoakArguments& options) {
   auto& ack_timeout = soak.traffic.connection.ack_timeout;
   ack_timeout = static_cast<std::uint8_t>(ack_timeout + drawn.timeout_shift);
   SoakReport report;
+  catch_interrupts();
   const std::string name = fmt::format("soak-{}", options.world.options.seed);
   try {
     Progress progress("soak", options.soak.cycles);
@@ -161,11 +168,17 @@ int run_soak_command(SoakArguments& options) {
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   world.close_timeline();
   print(report, seconds);
-  const auto json = soak_json(report, options, seconds);
-  write_json(options.json, json);
-  show_soak(options.report, report, json);
+  const auto json = soak_json(report, options);
+  const nlohmann::ordered_json wall_clock = {{"seconds", seconds},
+                                             {"simulated_cycles_per_second", cycles_per_second(report, seconds)}};
+  const Outcome outcome = !report.good()       ? Outcome::kFailed
+                          : report.interrupted ? Outcome::kInterrupted
+                                               : Outcome::kPassed;
+  write_json(options.json, result_json("soak", outcome, json, wall_clock));
+  show_soak(options.report, report, json, wall_clock);
   options.report.write();
-  if (report.good()) return 0;
+  print_written(drawn.options, {options.report.path(), options.json});
+  if (report.good()) return report.interrupted ? kInterruptedCode : 0;
   const auto wrong_at = report.traffic.wrong_at;
   options.failures.leave(
       name, command_line(),
@@ -185,6 +198,7 @@ void add_soak_command(CLI::App& tool, std::function<int()>& action) {
       "soak", "Random work on many queue pairs in both directions; checks every request and every byte");
   command->add_option("--cycles", options->soak.cycles, "Clock cycles with new work")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40))
+      ->transform(count_size())
       ->capture_default_str();
   command->add_option("--qps", traffic.pairs, "Queue pairs of each host")
       ->check(CLI::Range(1u, 200u))
@@ -216,7 +230,7 @@ void add_soak_command(CLI::App& tool, std::function<int()>& action) {
       ->default_str(std::to_string(traffic.hang_ns / 1'000));
   options->failures.add_option(*command);
   add_file_options(*command, options->world.options);
-  command->add_option("--json", options->json, "Write the figures to this file");
+  add_json_option(*command, options->json);
   add_timeline_options(*command, options->world.options);
   options->report.add_option(*command);
   add_world_options(*command, options->world);

@@ -9,6 +9,7 @@
 
 #include "testbench/tool/commands.hpp"
 #include "testbench/tool/machine_question.hpp"
+#include "testbench/tool/result_json.hpp"
 #include "testbench/tool/run_folder.hpp"
 
 namespace rnic::testbench {
@@ -106,7 +107,7 @@ void print_sockets(const Json& answer, const Json* before) {
 int run_ps(const StatArguments& arguments) {
   const Json answer = ask_machine(arguments.folder, "ps");
   if (arguments.json) {
-    fmt::print("{}\n", answer.dump(2));
+    fmt::print("{}\n", result_json("ps", Outcome::kPassed, answer).dump(2));
   } else {
     print_processes(answer);
   }
@@ -118,7 +119,7 @@ int run_stat(const StatArguments& arguments) {
   for (;;) {
     Json answer = ask_machine(arguments.folder, "stat");
     if (arguments.json) {
-      fmt::print("{}\n", answer.dump(arguments.watch > 0 ? -1 : 2));
+      fmt::print("{}\n", result_json("stat", Outcome::kPassed, answer).dump(arguments.watch > 0 ? -1 : 2));
     } else {
       if (arguments.watch > 0 && isatty(STDOUT_FILENO) != 0) fmt::print("\033[H\033[2J");
       print_counters(answer, before.is_null() ? nullptr : &before);
@@ -132,8 +133,10 @@ int run_stat(const StatArguments& arguments) {
 }
 
 void add_folder_option(CLI::App& command, StatArguments& arguments) {
-  command.add_option("--dir", arguments.folder, "Folder of the machine's sockets")->capture_default_str();
-  command.add_flag("--json", arguments.json, "JSON on standard output");
+  command.add_option("--dir", arguments.folder, "Folder of the machine's sockets")
+      ->type_name("FOLDER")
+      ->capture_default_str();
+  command.add_flag("--json", arguments.json, "JSON on standard output (docs/results.md)");
 }
 
 }  // namespace

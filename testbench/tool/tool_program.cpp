@@ -10,6 +10,7 @@
 
 #include "testbench/tool/failure_folder.hpp"
 #include "testbench/tool/report.hpp"
+#include "testbench/tool/terminal.hpp"
 #include "testbench/verilated_nic.hpp"
 #include "testbench/verify/vector_error.hpp"
 
@@ -41,19 +42,19 @@ int run_tool_program(int argc, char** argv, AddCommands add) {
     return action();
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return tool.exit(error);
-    fmt::print(stderr, "rnic: {}\n", error.what());
+    print_error(error.what());
     return 2;
   } catch (const UsageError& error) {
-    fmt::print(stderr, "rnic: {}\n", error.what());
+    print_error(error.what());
     return 2;
   } catch (const NoSuchScope& error) {
-    fmt::print(stderr, "rnic: --trace-scope: {}\n", error.what());
+    print_error(fmt::format("--trace-scope: {}", error.what()));
     return 2;
   } catch (const VectorError& error) {
-    fmt::print(stderr, "rnic: {}\n", error.what());
+    print_error(error.what());
     return 2;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "rnic: {}\n", error.what());
+    print_error(error.what());
     return 1;
   }
 }

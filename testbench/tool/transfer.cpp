@@ -62,11 +62,16 @@ std::uint64_t Transfer::run(Direction direction, const Range& range, std::uint64
       --outstanding[slot.qp];
       ++done;
       bytes_done += slot.bytes;
+      bytes_ += slot.bytes;
     }
+    if (count != 0) running_ns_ = device.now_ns() - start;
     if (count == 0) device.look_again(look, kResultPollNs);
     if (count != 0 && progress) progress(bytes_done);
   }
-  return device.now_ns() - start;
+  const std::uint64_t passed = device.now_ns() - start;
+  ended_ns_ += passed;
+  running_ns_ = 0;
+  return passed;
 }
 
 }  // namespace rnic::testbench

@@ -33,6 +33,10 @@ class Transfer {
 
   /// Latencies of all messages so far, nanoseconds.
   [[nodiscard]] const std::vector<std::uint64_t>& latencies() const { return latencies_; }
+  /// Of the messages that have completed so far.
+  [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
+  /// Simulated time of all runs, of one that has not ended up to its latest completion, nanoseconds.
+  [[nodiscard]] std::uint64_t nanoseconds() const { return ended_ns_ + running_ns_; }
 
  private:
   struct Slot {
@@ -46,6 +50,7 @@ class Transfer {
   std::vector<IND2QueuePair*> qps_;
   std::uint32_t depth_;
   std::vector<std::uint64_t> latencies_;
+  std::uint64_t bytes_ = 0, ended_ns_ = 0, running_ns_ = 0;
 };
 
 }  // namespace rnic::testbench

@@ -10,10 +10,14 @@
 #include "testbench/tool/commands.hpp"
 #include "testbench/tool/coverage.hpp"
 #include "testbench/tool/failure_folder.hpp"
+#include "testbench/tool/progress.hpp"
 #include "testbench/tool/report.hpp"
 #include "testbench/tool/report_file.hpp"
+#include "testbench/tool/result_json.hpp"
+#include "testbench/tool/terminal.hpp"
 #include "testbench/tool/verify_device.hpp"
 #include "testbench/tool/verify_junit.hpp"
+#include "testbench/tool/verify_summary.hpp"
 #include "testbench/tool/world_options.hpp"
 #include "testbench/verify/clause_list.hpp"
 #include "testbench/verify/vector.hpp"
@@ -26,6 +30,8 @@ namespace {
 struct VerifyArguments {
   std::vector<std::filesystem::path> paths;
   std::string junit;
+  std::string json;
+  bool quiet = false;
   bool list = false;
   bool check = false;
   bool grades = false;
@@ -56,18 +62,36 @@ int print_grades(const std::vector<Vector>& vectors) {
     fmt::print("{:<5} {}{}\n", kGradeNames.at(index_of(grading.grade)), vector.file.string(),
                grading.reason.empty() ? "" : ": " + grading.reason);
   }
-  fmt::print("{} vectors: {}\n", vectors.size(), count_grades(vectors));
+  fmt::print("{}: {}\n", counted(vectors.size(), "vector"), count_grades(vectors));
   return 0;
 }
 
-/// The vectors to be run or listed.
-std::vector<Vector> wanted_vectors(const VerifyArguments& options, const std::vector<std::filesystem::path>& paths) {
-  auto vectors = load_vectors(paths);
-  if (options.grade.empty()) return vectors;
-  std::erase_if(
-      vectors, [&](const Vector& vector) { return kGradeNames.at(index_of(grade_of(vector).grade)) != options.grade; });
-  if (vectors.empty()) throw UsageError(fmt::format("--grade: there is no vector of the grade {}", options.grade));
-  return vectors;
+/// The vectors to be run or listed, and the files that are none.
+struct WantedVectors {
+  std::vector<Vector> vectors;
+  std::vector<std::pair<Vector, std::string>> malformed;  ///< With its name only, and what is wrong with it
+};
+
+/// Throws VectorError as vector_files, and for a malformed file unless `goes_on`.
+WantedVectors wanted_vectors(const VerifyArguments& options, const std::vector<std::filesystem::path>& paths,
+                             bool goes_on) {
+  WantedVectors wanted;
+  for (const auto& file : vector_files(paths)) {
+    try {
+      wanted.vectors.push_back(load_vector(file));
+    } catch (const VectorError& error) {
+      if (!goes_on) throw;
+      wanted.malformed.emplace_back(Vector{}, error.what());
+      wanted.malformed.back().first.file = file;
+    }
+  }
+  if (options.grade.empty()) return wanted;
+  std::erase_if(wanted.vectors, [&](const Vector& vector) {
+    return kGradeNames.at(index_of(grade_of(vector).grade)) != options.grade;
+  });
+  if (wanted.vectors.empty() && wanted.malformed.empty())
+    throw UsageError(fmt::format("--grade: there is no vector of the grade {}", options.grade));
+  return wanted;
 }
 
 /// Vectors of each clause, by document, and the clauses of the lists (kClauseFile of the folders given) that no vector
@@ -94,8 +118,8 @@ void print_list(const VerifyArguments& options, const std::vector<Vector>& vecto
     }
     fmt::print("\n");
   }
-  fmt::print("{} vectors; {} clauses listed, {} without a vector\ngrades: {}\n", vectors.size(), listed, missing,
-             count_grades(vectors));
+  fmt::print("{}; {} listed, {} without a vector\ngrades: {}\n", counted(vectors.size(), "vector"),
+             counted(listed, "clause"), missing, count_grades(vectors));
 }
 
 /// Says of each file what is wrong with it.
@@ -110,57 +134,26 @@ int check_vectors(const VerifyArguments& options) {
       fmt::print("malformed: {}\n", error.what());
     }
   }
-  fmt::print("{} files, {} malformed\n", files.size(), malformed);
+  fmt::print("{}, {} malformed\n", counted(files.size(), "file"), malformed);
   return malformed == 0 ? 0 : 2;
 }
 
-void print_clauses(const std::vector<VerifyLine>& lines) {
-  struct Count {
-    int passed = 0, failed = 0;
-  };
-  std::map<std::string, std::map<std::string, Count>> documents;
-  for (const auto& line : lines) {
-    if (line.skipped) continue;
-    auto& count = documents[line.vector->document][line.vector->clause];
-    ++(line.outcome.passed ? count.passed : count.failed);
-  }
-  for (const auto& [document, clauses] : documents) {
-    fmt::print("\n{:<76}{:>8}{:>8}\n", document, "passed", "failed");
-    for (const auto& [clause, count] : clauses) fmt::print("  {:<74}{:>8}{:>8}\n", clause, count.passed, count.failed);
-  }
-}
-
-/// Clock cycles of a NIC that the vectors took together, and for what.
-void print_cycles(const std::vector<VerifyLine>& lines, double seconds) {
-  constexpr std::uint64_t kNsPerCycle = 4;
-  std::uint64_t set_up = 0, steps = 0, all = 0;
-  for (const auto& line : lines) {
-    set_up += line.outcome.set_up_ns / kNsPerCycle;
-    steps += line.outcome.simulated_ns / kNsPerCycle;
-    all += line.outcome.cycles;
-  }
-  fmt::print("\n{:<24}{:>14}\n", "cycles", all);
-  fmt::print("  {:<22}{:>14}\n  {:<22}{:>14}\n  {:<22}{:>14}\n", "set-up", set_up, "steps", steps, "rest, tear-down",
-             all - std::min(all, set_up + steps));
-  fmt::print("{:<24}{:>14.0f}\n", "cycles per second", per_second(all, seconds));
-}
-
 /// The vectors that failed, run again one by one.
-void leave_failures(VerifyArguments& options, const std::vector<VerifyLine>& lines) {
+void leave_failures(VerifyArguments& options, std::vector<VerifyLine>& lines) {
   std::vector<std::string> arguments = command_line({"--jobs"});
   std::erase_if(arguments, [&](const std::string& argument) {
-    return argument == "--coverage" ||
+    return argument == "--coverage" || argument == "--quiet" ||
            std::find(options.paths.begin(), options.paths.end(), argument) != options.paths.end();
   });
-  for (const auto& line : lines) {
-    if (line.outcome.passed || line.outcome.failed_ns == 0 || !options.failures.wanted()) continue;
+  for (auto& line : lines) {
+    if (!line.failed() || line.outcome.failed_ns == 0 || !options.failures.wanted()) continue;
     fmt::print("\n{}\n", line.vector->file.string());
     auto own = arguments;
     own.insert(own.end(), {"--jobs", "1", line.vector->file.string()});
     const auto& file = line.vector->file;
-    options.failures.leave(fmt::format("{}-{}-{}", file.parent_path().filename().string(), file.stem().string(),
-                                       options.world.options.seed),
-                           std::move(own), line.outcome.failed_ns);
+    const auto name = fmt::format("{}-{}-{}", file.parent_path().filename().string(), file.stem().string(),
+                                  options.world.options.seed);
+    line.evidence = options.failures.leave(name, std::move(own), line.outcome.failed_ns);
   }
 }
 
@@ -178,22 +171,63 @@ void show_vector(ReportFile& page, const VerifyLine& line) {
   page.set_outcome(outcome.passed, outcome.passed ? "passed" : outcome.message);
 }
 
+/// Writes the results, and says of each malformed file what is wrong. The exit code.
+int end_verify(VerifyArguments& options, const std::vector<VerifyLine>& lines, double seconds,
+               const Coverage* coverage) {
+  const auto counts = count(lines);
+  const bool complete = coverage == nullptr || coverage->complete();
+  const bool good = counts.failed == 0 && counts.malformed == 0 && complete;
+  write_junit(options.junit, lines, coverage == nullptr ? std::vector<Coverage::Case>{} : coverage->cases(),
+              options.paths);
+  write_json(options.json,
+             result_json("verify", good ? Outcome::kPassed : Outcome::kFailed, verify_json(lines, options.paths),
+                         verify_wall_clock(lines, seconds, options.paths)));
+  for (const auto& line : lines)
+    if (line.malformed()) print_error(line.outcome.message);
+  return counts.malformed != 0 ? 2 : good ? 0 : 1;
+}
+
+void add_malformed(std::vector<VerifyLine>& lines, const WantedVectors& wanted) {
+  for (const auto& [vector, message] : wanted.malformed) {
+    lines.push_back({&vector, {}});
+    lines.back().outcome.malformed = true;
+    lines.back().outcome.message = message;
+  }
+}
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
 /// On a device of this machine instead of simulated hosts.
-int run_on_device(const VerifyArguments& options, const std::vector<Vector>& vectors) {
-  const auto lines = verify_on_device(options.device, vectors);
-  print_clauses(lines);
-  const auto count = [&lines](const auto& which) { return std::count_if(lines.begin(), lines.end(), which); };
-  const auto skipped = count([](const VerifyLine& line) { return line.skipped; });
-  const auto failed = count([](const VerifyLine& line) { return !line.outcome.passed; });
-  const auto all = static_cast<std::ptrdiff_t>(lines.size());
-  fmt::print("\n{} passed, {} failed, {} skipped; {} of higher grades left out\n", all - failed - skipped, failed,
-             skipped, static_cast<std::ptrdiff_t>(vectors.size()) - all);
-  write_junit(options.junit, lines, {});
-  return failed == 0 ? 0 : 1;
+int run_on_device(VerifyArguments& options, const WantedVectors& wanted) {
+  const auto start = std::chrono::steady_clock::now();
+  options.device.quiet = options.quiet;
+  auto lines = verify_on_device(options.device, wanted.vectors);
+  const auto left_out = wanted.vectors.size() - lines.size();
+  add_malformed(lines, wanted);
+  if (!options.quiet) print_clauses(lines);
+  print_counts(lines, true);
+  fmt::print("; {} of higher grades left out\n", left_out);
+  return end_verify(options, lines, seconds_since(start), nullptr);
+}
+
+/// Throws UsageError where an option shows one vector, and these are more or fewer.
+void check_alone(const VerifyArguments& options, const WantedVectors& wanted) {
+  const auto& files = options.world.options;
+  const bool records = !(files.trace_path.empty() && files.capture_path.empty());
+  if (wanted.vectors.size() == 1 && wanted.malformed.empty()) return;
+  const bool alone = records || !files.timeline_path.empty() || options.report.wanted();
+  if (alone && wanted.vectors.empty() && wanted.malformed.size() == 1)
+    throw VectorError(wanted.malformed.front().second);
+  if (records) throw UsageError("--trace and --pcap record one vector");
+  if (!files.timeline_path.empty()) throw UsageError("--timeline shows one vector");
+  if (options.report.wanted()) throw UsageError("--report shows one vector");
 }
 
 int run_verify_command(VerifyArguments& options) {
   check_writable(options.junit, "--junit");
+  check_writable(options.json, "--json");
   options.report.check();
   check_files(options.world.options);
   if (options.check) return check_vectors(options);
@@ -201,44 +235,47 @@ int run_verify_command(VerifyArguments& options) {
     throw UsageError("--coverage needs the results of all vectors that it names");
   std::optional<Coverage> coverage;
   if (options.coverage) coverage.emplace(options.paths);
-  const auto vectors = wanted_vectors(options, coverage ? coverage->vectors() : options.paths);
+  const bool runs = !options.list && !options.grades;
+  const auto wanted = wanted_vectors(options, coverage ? coverage->vectors() : options.paths, runs);
+  const auto& vectors = wanted.vectors;
   if (options.grades) return print_grades(vectors);
-  const auto& files = options.world.options;
-  if (!(files.trace_path.empty() && files.capture_path.empty()) && vectors.size() != 1)
-    throw UsageError("--trace and --pcap record one vector");
+  check_alone(options, wanted);
   if (options.list) {
     print_list(options, vectors);
     return 0;
   }
-  if (!options.world.options.timeline_path.empty() && vectors.size() != 1)
-    throw UsageError("--timeline shows one vector");
-  if (options.report.wanted() && vectors.size() != 1) throw UsageError("--report shows one vector");
-  if (!options.device.names.empty()) return run_on_device(options, vectors);
+  if (!options.device.names.empty()) return run_on_device(options, wanted);
   std::vector<VerifyLine> lines;
   const auto start = std::chrono::steady_clock::now();
   WorldOptions world = options.world.draw().options;
   options.report.observe(world);
   if (options.jobs > 1) world.threads = 1;  // the cores have vectors of their own
-  run_vectors(vectors, world, options.jobs, [&](std::size_t index, const VectorOutcome& outcome) {
-    lines.push_back({&vectors[index], outcome});
-    if (coverage) coverage->note(vectors[index].file, outcome.passed);
-    fmt::print("{} {}{}\n", outcome.passed ? "pass" : "FAIL", vectors[index].file.string(),
-               outcome.passed ? "" : ": " + outcome.message);
-    std::fflush(stdout);
-  });
+  if (!vectors.empty()) {
+    std::optional<Progress> progress;
+    if (options.quiet) progress.emplace("verify", vectors.size());
+    run_vectors(vectors, world, options.jobs, [&](std::size_t index, const VectorOutcome& outcome) {
+      lines.push_back({&vectors[index], outcome});
+      if (coverage) coverage->note(vectors[index].file, outcome.passed);
+      if (progress) progress->update(lines.size());
+      if ((options.quiet && outcome.passed) || outcome.malformed) return;
+      fmt::print("{} {}{}\n", outcome.passed ? toned("pass", Tone::kGood) : toned("FAIL", Tone::kBad),
+                 vectors[index].file.string(), outcome.passed ? "" : ": " + outcome.message);
+      std::fflush(stdout);
+    });
+  }
+  add_malformed(lines, wanted);
   if (coverage)
     coverage->print();
-  else
+  else if (!options.quiet)
     print_clauses(lines);
-  const auto passed =
-      std::count_if(lines.begin(), lines.end(), [](const VerifyLine& line) { return line.outcome.passed; });
-  print_cycles(lines, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-  fmt::print("\n{} passed, {} failed\n", passed, static_cast<std::ptrdiff_t>(lines.size()) - passed);
-  write_junit(options.junit, lines, coverage ? coverage->cases() : std::vector<Coverage::Case>{});
+  const double seconds = seconds_since(start);
+  if (!options.quiet) print_cycles(lines, seconds);
+  print_counts(lines);
+  fmt::print("\n");
   if (options.report.wanted()) show_vector(options.report, lines.front());
   options.report.write();
   leave_failures(options, lines);
-  return passed == static_cast<std::ptrdiff_t>(lines.size()) && (!coverage || coverage->complete()) ? 0 : 1;
+  return end_verify(options, lines, seconds, coverage ? &*coverage : nullptr);
 }
 
 void add_device_options(CLI::App& command, DeviceArguments& device) {
@@ -267,10 +304,14 @@ void add_device_options(CLI::App& command, DeviceArguments& device) {
 void add_verify_command(CLI::App& tool, std::function<int()>& action) {
   auto options = std::make_shared<VerifyArguments>();
   auto* command = tool.add_subcommand("verify", "Runs test vectors (docs/vectors.md) on the RTL");
-  command->add_option(
-      "paths", options->paths,
-      "Vector files, or folders of them; with --coverage folders with lists of statements (tests/vectors)");
-  command->add_option("--junit", options->junit, "Write the results to this file as JUnit XML");
+  command
+      ->add_option("paths", options->paths,
+                   "Vector files, or folders of them; with --coverage folders with lists of statements (tests/vectors)")
+      ->type_name("PATH");
+  command->add_option("--junit", options->junit, "Write the results to this file as JUnit XML (docs/results.md)")
+      ->type_name("FILE");
+  add_json_option(*command, options->json);
+  command->add_flag("--quiet", options->quiet, "Print vectors that fail, and how many passed, and nothing else");
   command->add_flag(
       "--list", options->list,
       "Run nothing; print documents and clauses with their vectors, and the clauses of clauses.json that have none");
@@ -298,7 +339,8 @@ void add_verify_command(CLI::App& tool, std::function<int()>& action) {
   command->callback([options, &action] {
     if (options->device.names.size() > 2) throw CLI::ValidationError("--device", "a vector has two hosts");
     if (options->paths.empty()) {
-      if (!options->coverage) throw CLI::RequiredError("paths");
+      if (!options->coverage)
+        throw CLI::ValidationError("verify", "name vector files, or folders of them: rnic verify tests/vectors");
       options->paths = {"tests/vectors"};
     }
     action = [options] { return run_verify_command(*options); };

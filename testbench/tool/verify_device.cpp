@@ -9,6 +9,7 @@
 
 #include "testbench/device/device_runner.hpp"
 #include "testbench/tool/report.hpp"
+#include "testbench/tool/terminal.hpp"
 #include "testbench/verify/vector_grade.hpp"
 
 namespace rnic::testbench {
@@ -32,14 +33,20 @@ std::vector<VerifyLine> verify_on_device(const DeviceArguments& device, const st
       const auto grading = grade_of(vector);
       const bool whole = grading.grade == VectorGrade::kVerbs;
       if (!whole && !(device.in_part && grading.doing == VectorGrade::kVerbs)) continue;
+      const auto start = std::chrono::steady_clock::now();
       const auto outcome = run_on_devices(names, vector, times);
       const char* const word = outcome.verdict == DeviceVerdict::kFailed    ? "FAIL"
                                : outcome.verdict == DeviceVerdict::kSkipped ? "skip"
                                : whole                                      ? "pass"
                                                                             : "part";
-      fmt::print("{} {}{}\n", word, vector.file.string(), outcome.message.empty() ? "" : ": " + outcome.message);
+      const bool failed = outcome.verdict == DeviceVerdict::kFailed;
+      if (failed || !device.quiet)
+        fmt::print("{} {}{}\n", toned(word, failed ? Tone::kBad : Tone::kGood), vector.file.string(),
+                   outcome.message.empty() ? "" : ": " + outcome.message);
       std::fflush(stdout);
       lines.push_back(verdict_line(vector, outcome));
+      lines.back().outcome.wall_seconds =
+          std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     }
   } catch (const DeviceError& error) {
     throw UsageError(fmt::format("--device: {}", error.what()));

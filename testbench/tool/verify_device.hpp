@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "testbench/device/device_session.hpp"
-#include "testbench/tool/verify_junit.hpp"
+#include "testbench/tool/verify_line.hpp"
 #include "testbench/verify/vector.hpp"
 
 namespace rnic::testbench {
@@ -15,6 +15,7 @@ struct DeviceArguments {
   bool in_part = false;            ///< Also what of higher grades can be done, without what cannot be seen
   unsigned patience_s = 10;
   unsigned settle_ms = 20;
+  bool quiet = false;  ///< Lines only of those that fail
 };
 
 /// Runs the vectors of the grade `verbs` among these on devices of libibverbs, and prints a line for each. Throws

@@ -1,23 +1,17 @@
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "testbench/tool/coverage.hpp"
-#include "testbench/verify/vector.hpp"
+#include "testbench/tool/verify_line.hpp"
 
 namespace rnic::testbench {
 
-/// A vector, and what came of it.
-struct VerifyLine {
-  const Vector* vector;
-  VectorOutcome outcome;
-  bool skipped = false;  ///< A device lacks what it is about: outcome.message says what
-};
-
-/// Writes the vectors as JUnit XML, and behind them the statements that they hold; nothing if `path` is empty. Throws
-/// UsageError.
+/// Writes the vectors as JUnit XML (docs/results.md), and behind them the statements that they hold; nothing if `path`
+/// is empty. `paths` are those that led to the vectors. Throws UsageError.
 void write_junit(const std::string& path, const std::vector<VerifyLine>& lines,
-                 const std::vector<Coverage::Case>& cases);
+                 const std::vector<Coverage::Case>& cases, const std::vector<std::filesystem::path>& paths);
 
 }  // namespace rnic::testbench

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <thread>
 
@@ -47,8 +48,8 @@ void add_world_options(CLI::App& command, WorldArguments& world) {
                   "Threads that simulate, one a NIC at most: results are the same with any number [default: cores]")
       ->envname("RNIC_THREADS")
       ->check(CLI::Range(1u, 64u));
-  command.add_flag(
-      "!--no-clock-gating", options.clock_gating,
+  command.add_flag_callback(
+      "--no-clock-gating", [&options] { options.clock_gating = false; },
       "Clock a NIC also while it is quiet, and all of it: waits cost what work does, results are the same");
   command.add_flag(
       "--check-rest", options.check_rest,
@@ -78,10 +79,12 @@ void add_world_options(CLI::App& command, WorldArguments& world) {
 }
 
 void add_file_options(CLI::App& command, WorldOptions& options, const std::string& of) {
-  command.add_option("--pcap", options.capture_path, "Write the frames on the wire to this capture file");
+  command.add_option("--pcap", options.capture_path, "Write the frames on the wire to this capture file")
+      ->type_name("FILE");
   auto* trace = command.add_option(
       "--trace", options.trace_path,
       "Write the waves of " + of + " to this FST file, and beside it what GTKWave (.gtkw) and Surfer (.sucl) show");
+  trace->type_name("FILE");
   const auto window = [&options](const std::string& text) {
     auto& range = options.trace_range;
     if (!read_window(text, true, range.from_ns, range.to_ns) || range.from_ns >= range.to_ns)
@@ -153,8 +156,10 @@ void check_files(const WorldOptions& options, std::optional<std::uint64_t> moved
 }
 
 void add_timeline_options(CLI::App& command, WorldOptions& options) {
-  command.add_option("--timeline", options.timeline_path,
-                     "Write the life of each work request to this file, as Chrome trace events (docs/timeline.md)");
+  auto* timeline =
+      command.add_option("--timeline", options.timeline_path,
+                         "Write the life of each work request to this file, as Chrome trace events (docs/timeline.md)");
+  timeline->type_name("FILE");
   const auto parse = [&options](const std::string& text) {
     TimelineWindow& window = options.timeline_window;
     if (!read_window(text, false, window.from_ns, window.to_ns) || window.from_ns > window.to_ns)
@@ -163,7 +168,40 @@ void add_timeline_options(CLI::App& command, WorldOptions& options) {
   command
       .add_option_function<std::string>("--timeline-window", parse,
                                         "Of the timeline only what touches this part of the simulated time, ns")
-      ->type_name("FROM:TO");
+      ->type_name("FROM:TO")
+      ->needs(timeline);
+}
+
+void add_json_option(CLI::App& command, std::string& path) {
+  command.add_option("--json", path, "Write the results to this file (docs/results.md)")->type_name("FILE");
+}
+
+void print_written(const WorldOptions& options, const std::vector<std::string>& others) {
+  std::vector<std::string> files = {options.capture_path, options.trace_path, options.timeline_path};
+  files.insert(files.end(), others.begin(), others.end());
+  if (!options.trace_path.empty()) {
+    const std::filesystem::path trace(options.trace_path);
+    for (std::size_t i = 1; i < options.hosts; ++i) {
+      auto other = trace;
+      other.replace_filename(fmt::format("{}.host{}{}", trace.stem().string(), i, trace.extension().string()));
+      if (std::filesystem::exists(other)) files.push_back(other.string());
+    }
+  }
+  for (const auto& file : files)
+    if (!file.empty()) fmt::print("  written: {}\n", file);
+}
+
+CLI::Validator byte_size() {
+  CLI::AsSizeValue size(false);
+  size.description("");
+  return size;
+}
+
+CLI::Validator count_size() {
+  const std::map<std::string, std::uint64_t> units = {{"k", 1'000}, {"m", 1'000'000}, {"g", 1'000'000'000}};
+  CLI::AsNumberWithUnit count(units);
+  count.description("");
+  return count;
 }
 
 void add_faults_option(CLI::App& command, WorldArguments& world) {
@@ -175,8 +213,10 @@ void add_faults_option(CLI::App& command, WorldArguments& world) {
       throw CLI::ValidationError("--faults", error.what());
     }
   };
-  command.add_option_function<std::string>(
-      "--faults", load, "Scenario file: what goes wrong on the wire and on PCI Express (docs/scenarios.md)");
+  command
+      .add_option_function<std::string>(
+          "--faults", load, "Scenario file: what goes wrong on the wire and on PCI Express (docs/scenarios.md)")
+      ->type_name("FILE");
 }
 
 }  // namespace rnic::testbench

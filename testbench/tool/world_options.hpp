@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "testbench/drawn_world.hpp"
 #include "testbench/input_files.hpp"
@@ -33,6 +35,14 @@ void add_file_options(CLI::App& command, WorldOptions& options, const std::strin
 /// Throws UsageError when they cannot be written. Prints to stderr how large the waves will be about, if they are
 /// wanted; `moved_bytes`: payload that the run moves, if that is known.
 void check_files(const WorldOptions& options, std::optional<std::uint64_t> moved_bytes = {});
+/// --json FILE (docs/results.md).
+void add_json_option(CLI::App& command, std::string& path);
+/// Prints the names of the files that a run has written: those of `options`, and of `others` that are not empty.
+void print_written(const WorldOptions& options, const std::vector<std::string>& others);
+/// For CLI::Option::transform of a number of bytes: 64k, 1M and 1G are KiB, MiB and GiB.
+[[nodiscard]] CLI::Validator byte_size();
+/// The same of what is counted: 64k, 1M and 1G are thousands, millions and thousand millions.
+[[nodiscard]] CLI::Validator count_size();
 /// --faults FILE: a scenario (docs/scenarios.md), added to the options when the command line is read. A file that is
 /// wrong is wrong use.
 void add_faults_option(CLI::App& command, WorldArguments& world);

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "testbench/endpoint.hpp"
+#include "testbench/interrupt.hpp"
 #include "testbench/side_by_side.hpp"
 #include "testbench/traffic/traffic.hpp"
 
@@ -24,6 +25,7 @@ SoakReport run_soak(World& world, const SoakOptions& options, std::uint64_t seed
   world.declare(Violation::kIommuFault);  // counted below
   std::array<std::unique_ptr<Endpoint>, 2> endpoints;
   std::unique_ptr<Traffic> traffic;
+  SoakReport report;
   world.add_app(0, "setup", [&](Host&) {
     side_by_side({[&] { endpoints[0] = std::make_unique<Endpoint>(world.host(0)); },
                   [&] { endpoints[1] = std::make_unique<Endpoint>(world.host(1)); }});
@@ -36,10 +38,11 @@ SoakReport run_soak(World& world, const SoakOptions& options, std::uint64_t seed
     world.add_app(thread % 2, fmt::format("traffic{}", thread), [&, thread](Host&) { traffic->run(thread); });
   }
   world.add_app(0, "clock", [&](Host& host) {
-    while (!traffic->stopping() && host.nic().cycles() - start < options.cycles) {
+    while (!traffic->stopping() && !interrupted() && host.nic().cycles() - start < options.cycles) {
       host.device().elapse(kClockNs);
       if (progress) progress(host.nic().cycles() - start);
     }
+    report.interrupted = interrupted() && host.nic().cycles() - start < options.cycles;
     traffic->stop();
   });
   world.run(kNoLimitNs);
@@ -49,7 +52,6 @@ SoakReport run_soak(World& world, const SoakOptions& options, std::uint64_t seed
     world.add_app(0, "counters", [&](Host&) { traffic->check_orderly(); });
     world.run(kNoLimitNs);
   }
-  SoakReport report;
   report.traffic = traffic->report();
   report.set_up_cycles = start;
   report.cycles = cycles;

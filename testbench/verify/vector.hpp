@@ -126,6 +126,8 @@ struct VectorOutcome {
   std::uint64_t cycles = 0;        ///< Of a NIC, from its reset until all is torn down
   std::uint64_t failed_ns = 0;     ///< When it failed, since the reset; 0 for one that needs no simulation
   bool stopped = false;            ///< The simulation reported an error, and cannot go on in this process
+  bool malformed = false;          ///< It says nothing that can be run: `message`
+  double wall_seconds = 0;         ///< That it took on the machine that simulates
 };
 
 /// Reads one file. Throws VectorError.

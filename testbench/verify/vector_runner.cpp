@@ -94,6 +94,9 @@ VectorOutcome VectorRunner::run(const Vector& vector) {
     outcome.message = error.what();
     outcome.failed_ns = world_.now_ns();
   }
+  // Of the steps that were run, when one of them failed.
+  if (outcome.simulated_ns == 0 && outcome.set_up_ns != 0 && outcome.failed_ns > outcome.set_up_ns)
+    outcome.simulated_ns = outcome.failed_ns - outcome.set_up_ns;
   world_.observe_frames({});
   outcome.cycles = world_.host(0).nic().cycles();
   return outcome;

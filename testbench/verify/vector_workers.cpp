@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -20,7 +21,15 @@ void run_some(const std::vector<Vector>& vectors, const WorldOptions& options, s
   World world(options);
   VectorRunner runner(world, options);
   for (std::size_t i = first; i < vectors.size(); i += step) {
-    const VectorOutcome outcome = vectors[i].frame.empty() ? runner.run(vectors[i]) : check_frame(vectors[i]);
+    const auto start = std::chrono::steady_clock::now();
+    VectorOutcome outcome;
+    try {
+      outcome = vectors[i].frame.empty() ? runner.run(vectors[i]) : check_frame(vectors[i]);
+    } catch (const VectorError& error) {
+      outcome.malformed = true;
+      outcome.message = error.what();
+    }
+    outcome.wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     done(i, outcome);
     if (outcome.stopped) return;
   }
@@ -49,7 +58,6 @@ class Worker {
     const auto report = process_.child().receive();
     next_ += step_;
     if (!report) return {.message = fmt::format("the process that ran it {}", process_.wait())};
-    if (report->contains("malformed")) throw VectorError(report->at("malformed").get<std::string>());
     if (report->contains("no_world")) throw std::runtime_error(report->at("no_world").get<std::string>());
     VectorOutcome outcome{report->at("passed").get<bool>(),
                           report->at("message").get<std::string>(),
@@ -57,7 +65,9 @@ class Worker {
                           report->at("set_up_ns").get<std::uint64_t>(),
                           report->at("cycles").get<std::uint64_t>(),
                           report->at("failed_ns").get<std::uint64_t>(),
-                          report->at("stopped").get<bool>()};
+                          report->at("stopped").get<bool>(),
+                          report->at("malformed").get<bool>(),
+                          report->at("wall_seconds").get<double>()};
     if (outcome.stopped) process_.stop();
     return outcome;
   }
@@ -72,10 +82,10 @@ class Worker {
                      {"set_up_ns", outcome.set_up_ns},
                      {"cycles", outcome.cycles},
                      {"failed_ns", outcome.failed_ns},
-                     {"stopped", outcome.stopped}});
+                     {"stopped", outcome.stopped},
+                     {"malformed", outcome.malformed},
+                     {"wall_seconds", outcome.wall_seconds}});
       });
-    } catch (const VectorError& error) {
-      parent.send({{"malformed", error.what()}});
     } catch (const std::exception& error) {
       parent.send({{"no_world", error.what()}});
     }

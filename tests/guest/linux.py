@@ -54,14 +54,14 @@ class Machine:
 
     def all_figures(self):
         asked = subprocess.run([self.rnic, "ps", "--json", "--dir", self.folder / "run"], stdout=subprocess.PIPE, text=True, check=True)
-        return json.loads(asked.stdout)["hosts"]
+        return json.loads(asked.stdout)["results"]["hosts"]
 
     def figures(self, host):
         return self.all_figures()[host]["guest"]
 
     def counters(self, host):
         asked = subprocess.run([self.rnic, "stat", "--json", "--dir", self.folder / "run"], stdout=subprocess.PIPE, text=True, check=True)
-        return json.loads(asked.stdout)["hosts"][host]["counters"]
+        return json.loads(asked.stdout)["results"]["hosts"][host]["counters"]
 
     def kept(self):
         """What it has: descriptors by kind, and mappings of guests' memory."""

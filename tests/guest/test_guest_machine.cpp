@@ -100,7 +100,7 @@ nlohmann::json guest_of(const ServerProcess& server, std::size_t host = 0) {
   const auto outcome = tool.run({"stat", "--json", "--dir", server.folder() + "/run"});
   INFO(outcome.output);
   REQUIRE(outcome.code == 0);
-  return nlohmann::json::parse(outcome.output).at("hosts").at(host).at("guest");
+  return nlohmann::json::parse(outcome.output).at("results").at("hosts").at(host).at("guest");
 }
 
 /// The machine has noticed that its guest is gone.

@@ -127,13 +127,13 @@ class Machine:
         end = time.monotonic() + PATIENCE
         while process.poll() is None and time.monotonic() < end:
             asked = subprocess.run([self.rnic, "ps", "--json", "--dir", self.folder / "run"], stdout=subprocess.PIPE, text=True, check=True)
-            if any(one["listening_endpoints"] for one in json.loads(asked.stdout)["hosts"][0]["processes"]):
+            if any(one["listening_endpoints"] for one in json.loads(asked.stdout)["results"]["hosts"][0]["processes"]):
                 return
             time.sleep(0.02)
 
     def counters(self):
         asked = subprocess.run([self.rnic, "stat", "--json", "--dir", self.folder / "run"], stdout=subprocess.PIPE, text=True, check=True)
-        answer = json.loads(asked.stdout)
+        answer = json.loads(asked.stdout)["results"]
         return answer["hosts"][0]["counters"], answer["sockets"][0]["counters"]
 
     def end(self):

@@ -25,7 +25,7 @@ struct Forking {
     const auto outcome = tool.run({"ps", "--json", "--dir", server.folder() + "/run"});
     INFO(outcome.output);
     REQUIRE(outcome.code == 0);
-    return nlohmann::json::parse(outcome.output)["hosts"][0]["processes"].size();
+    return nlohmann::json::parse(outcome.output)["results"]["hosts"][0]["processes"].size();
   }
 };
 

@@ -58,7 +58,7 @@ struct Outside {
     const auto outcome = tool.run({"stat", "--json", "--dir", server->folder() + "/run"});
     INFO(outcome.output);
     REQUIRE(outcome.code == 0);
-    return nlohmann::json::parse(outcome.output)["sockets"][socket]["counters"];
+    return nlohmann::json::parse(outcome.output)["results"]["sockets"][socket]["counters"];
   }
   /// Until the counter is so high.
   void await(const std::string& counter, std::uint64_t least) {
@@ -371,7 +371,7 @@ TEST_CASE("simulated time goes as the time outside does while nothing is under w
   Outside outside(kDatagram);
   const auto now = [&] {
     const auto outcome = outside.tool.run({"stat", "--json", "--dir", outside.server->folder() + "/run"});
-    return nlohmann::json::parse(outcome.output)["simulated_ns"].get<std::int64_t>();
+    return nlohmann::json::parse(outcome.output)["results"]["simulated_ns"].get<std::int64_t>();
   };
   const auto outer = std::chrono::steady_clock::now();
   const std::int64_t first = now();

@@ -106,7 +106,7 @@ TEST_CASE("a machine file says what a process may have, and rnic ps what it has"
   CHECK(umd::QueuePair::create(second.context().shared_from_this(), spec).error() == Error::kOutOfResources);
   const auto outcome = tool.run({"ps", "--json", "--dir", server.folder() + "/run"});
   REQUIRE(outcome.code == 0);
-  const auto processes = nlohmann::json::parse(outcome.output)["hosts"][0]["processes"];
+  const auto processes = nlohmann::json::parse(outcome.output)["results"]["hosts"][0]["processes"];
   REQUIRE(processes.size() == 2);
   const auto pages = [](const void* at, std::size_t length) {
     const auto first = reinterpret_cast<std::uintptr_t>(at) / 4096;

@@ -31,7 +31,7 @@ struct Looked {
     const auto outcome = tool.run({command, "--json", "--dir", server.folder() + "/run"});
     INFO(outcome.output);
     REQUIRE(outcome.code == 0);
-    return nlohmann::json::parse(outcome.output);
+    return nlohmann::json::parse(outcome.output)["results"];
   }
 };
 

@@ -4,7 +4,6 @@
 usage: test_coverage.py RNIC [TEST...]     Coverage: what the command does; Sample: that runs still reach the closed points (minutes)
 """
 import html.parser
-import json
 import os
 import pathlib
 import subprocess
@@ -42,7 +41,7 @@ class Coverage(Runs):
         file = self.folder / "figures.json"
         told = rnic("coverage", *arguments, "--json", file)
         self.assertEqual(told.returncode, 0, told.stderr)
-        return json.loads(file.read_text())
+        return rnic_tool.results(file)
 
     def refused(self, what, *arguments):
         told = rnic("coverage", *arguments)

@@ -4,7 +4,6 @@
 usage: test_sweep.py RNIC [TEST...]
 """
 import functools
-import json
 import pathlib
 import tempfile
 import unittest
@@ -22,7 +21,7 @@ class SweepTest(unittest.TestCase):
             path = pathlib.Path(folder) / "sweep.json"
             result = rnic("bench", "--sweep", *arguments, "--json", path)
             self.assertEqual(result.returncode, 0, result.stderr)
-            curve = json.loads(path.read_text())
+            curve = rnic_tool.results(path)
         self.assertEqual(curve["sweep"], arguments[0])
         for point in curve["points"]:
             for way in WAYS:

@@ -11,6 +11,7 @@ import pathlib
 import random
 import re
 import shutil
+import signal
 import struct
 import subprocess
 import sys
@@ -19,7 +20,8 @@ import threading
 import unittest
 from xml.etree import ElementTree
 
-from rnic_tool import main, rnic
+import rnic_tool
+from rnic_tool import checked, main, results, rnic
 
 ICRC_CHECK = pathlib.Path(__file__).resolve().parents[1] / "tools/icrc_check.py"
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -50,13 +52,13 @@ class ToolTest(unittest.TestCase):
 
     def copy_json(self, *arguments, name="out.json"):
         self.copy(*arguments, "--json", self.folder / name)
-        return json.loads((self.folder / name).read_text())
+        return results(self.folder / name)
 
     def bench_json(self, *arguments):
         path = self.folder / "bench.json"
         result = rnic("bench", *arguments, "--json", path)
         self.assertEqual(result.returncode, 0, result.stderr)
-        return json.loads(path.read_text())
+        return results(path)
 
     def refused(self, *arguments):
         """The tool exits with 2 and one line that names what is wrong; returns the line."""
@@ -87,7 +89,7 @@ class ToolTest(unittest.TestCase):
         trouble = r"(?m)^  [AB] (repaired|dropped|refused): "
         clean = self.copy(file, "--mtu", 256, "--json", self.folder / "clean.json").stdout
         self.assertNotRegex(clean, trouble)
-        counters = json.loads((self.folder / "clean.json").read_text())["counters"]
+        counters = results(self.folder / "clean.json")["counters"]
         self.assertEqual(set(counters), {"a", "b"})
         self.assertEqual(counters["a"]["TxFrames"], counters["b"]["RxFrames"])
         self.assertEqual(counters["b"]["RxOverflow"], 0)
@@ -121,14 +123,12 @@ class ToolTest(unittest.TestCase):
         chosen = ("--pcie-gen", 1, "--pcie-lanes", 2, "--pcie-payload", 128, "--pcie-read-request", 256, "--pcie-boundary", 128, "--pcie-tags", 5, "--pcie-read-ns", 900, "--pcie-jitter-ns", 20)
         out = self.copy(file, *chosen, "--json", self.folder / "chosen.json").stdout
         self.assertIn("both hosts: PCI Express 1.0 x2, 0.5 GB/s each way, payload 128, read request 256, boundary 128, tags of 5 bits; read latency 900 ns, jitter 20 ns\n", out)
-        goodput = [json.loads((self.folder / f"{name}.json").read_text())["write"]["goodput_gbps"] for name in ("ordinary", "chosen")]
+        goodput = [results(self.folder / f"{name}.json")["write"]["goodput_gbps"] for name in ("ordinary", "chosen")]
         self.assertLess(goodput[1], 4 * 128 / 152)  # 128 bytes of each 152 of the peer's TLPs
         self.assertGreater(goodput[0], 4 * goodput[1])
         # The ordinary world, said in words.
         self.copy(file, "--pcie-gen", 4, "--pcie-lanes", 16, "--pcie-payload", 256, "--pcie-tags", 8, "--json", self.folder / "said.json")
-        figures = [json.loads((self.folder / f"{name}.json").read_text()) for name in ("ordinary", "said")]
-        for one in figures:
-            del one["wall_clock"]
+        figures = [results(self.folder / f"{name}.json") for name in ("ordinary", "said")]
         self.assertEqual(*figures)
         for option, value in (("--pcie-gen", 6), ("--pcie-lanes", 3), ("--pcie-payload", 100), ("--pcie-read-request", 8192), ("--pcie-boundary", 32), ("--pcie-tags", 10), ("--pcie-read-ns", 0),
                               ("--pcie-jitter-ns", -1)):
@@ -150,14 +150,14 @@ class ToolTest(unittest.TestCase):
 
     def test_one_seed_one_result(self):
         file = self.file(50_000)
-        results = []
+        runs = []
         for seed in (7, 7, 8):
             figures = self.copy_json(file, "--qps", 2, "--seed", seed, "--pcap", self.folder / "wire.pcap")
-            del figures["wall_clock"], figures["seed"]
-            results.append((figures, (self.folder / "wire.pcap").read_bytes(), self.arrivals(self.folder / "wire.pcap")))
-        self.assertEqual(results[0], results[1])
-        self.assertNotEqual(results[0][2], results[2][2])
-        self.assertEqual(results[0][0]["sha256"], results[2][0]["sha256"])
+            del figures["seed"]
+            runs.append((figures, (self.folder / "wire.pcap").read_bytes(), self.arrivals(self.folder / "wire.pcap")))
+        self.assertEqual(runs[0], runs[1])
+        self.assertNotEqual(runs[0][2], runs[2][2])
+        self.assertEqual(runs[0][0]["sha256"], runs[2][0]["sha256"])
 
     def test_capture_satisfies_tshark_and_the_icrc_checker(self):
         pcap = self.folder / "wire.pcap"
@@ -273,7 +273,7 @@ class ToolTest(unittest.TestCase):
         path = self.folder / "soak.json"
         result = rnic("soak", "--cycles", 200_000, "--seed", 11, "--json", path)
         self.assertEqual(result.returncode, 0, result.stderr)
-        figures = json.loads(path.read_text())
+        figures = results(path)
         self.assertEqual((figures["wrong"], figures["hung"], figures["messages"]), (0, 0, []))
         self.assertGreaterEqual(figures["cycles"], 200_000)
         # 64 queue pairs of each host, made and given back side by side. A queue pair with bound windows is searched for in
@@ -294,19 +294,18 @@ class ToolTest(unittest.TestCase):
             self.assertIn(words, result.stdout)
 
     def test_soak_of_one_seed_is_one_run(self):
-        results = []
+        runs = []
         for _ in range(2):
             path = self.folder / "soak.json"
-            self.assertEqual(rnic("soak", "--cycles", 20_000, "--qps", 4, "--seed", 5, "--json", path).returncode, 0)
-            results.append(json.loads(path.read_text()))
-            del results[-1]["wall_clock"]
-        self.assertEqual(results[0], results[1])
+            self.assertEqual(rnic("soak", "--cycles", "20k", "--qps", 4, "--seed", 5, "--json", path).returncode, 0)
+            runs.append(results(path))
+        self.assertEqual(runs[0], runs[1])
 
     def test_soak_sees_a_hang(self):
         # No request is done within a microsecond, so each direction counts as hung.
         result = rnic("soak", "--cycles", 20_000, "--qps", 4, "--hang-us", 1, "--json", self.folder / "soak.json")
         self.assertEqual(result.returncode, 1)
-        figures = json.loads((self.folder / "soak.json").read_text())
+        figures = results(self.folder / "soak.json")
         self.assertGreater(figures["hung"], 0)
         self.assertIn("no completion for 1 us", result.stderr)
 
@@ -317,7 +316,7 @@ class ToolTest(unittest.TestCase):
         path = self.folder / "fuzz.json"
         result = rnic("fuzz", "--frames", 5_000, "--seed", 3, "--corpus", folder, "--json", path)
         self.assertEqual(result.returncode, 0, result.stderr)
-        figures = json.loads(path.read_text())
+        figures = results(path)
         self.assertEqual((figures["frames"], figures["violations"], figures["violation"]), (5_000, 0, []))
         self.assertGreater(figures["wqes"], 300)
         self.assertGreater(figures["victim_requests"], 300)
@@ -393,7 +392,7 @@ class ToolTest(unittest.TestCase):
     def test_speed_is_that_of_the_transfer(self):
         # Set-up of 64 queue pairs takes more cycles than 1,000 bytes: neither its cycles nor its seconds are in the figure.
         figures = self.copy_json(self.file(1000), "--qps", 64)
-        wall = figures["wall_clock"]
+        wall = checked((self.folder / "out.json").read_text())["wall_clock"]
         self.assertAlmostEqual(wall["simulated_cycles_per_second"], figures["cycles"] / wall["seconds"], delta=1)
         self.assertGreater(figures["setup"]["cycles"], 2 * figures["cycles"])
         self.assertGreater(wall["setup_seconds"], wall["seconds"])
@@ -408,17 +407,14 @@ class ToolTest(unittest.TestCase):
             captures.append(capture.read_bytes())
         self.assertGreater(len(captures[0]), 60_000)
         self.assertEqual(captures[0], captures[1])
-        for figure in figures:
-            del figure["wall_clock"]
         self.assertEqual(figures[0], figures[1])
         for command in (("soak", "--cycles", 4000, "--qps", 8), ("fuzz", "--frames", 300)):
-            results = []
+            runs = []
             for threads in (1, 2):
                 path = self.folder / "result.json"
                 rnic(*command, "--threads", threads, "--json", path)
-                results.append(json.loads(path.read_text()))
-                results[-1].pop("wall_clock")
-            self.assertEqual(results[0], results[1], command[0])
+                runs.append(results(path))
+            self.assertEqual(runs[0], runs[1], command[0])
         self.assertIn("--threads", self.refused("copy", file, "--threads", 0))
 
     def test_a_clock_that_stands_still_changes_nothing(self):
@@ -433,11 +429,9 @@ class ToolTest(unittest.TestCase):
                 figures.append(self.copy_json(file, *mode, *world, "--qps", 3, "--message", 3000, "--faults", faults, "--pcap", capture))
                 captures.append(capture.read_bytes())
                 rnic("soak", "--cycles", 4000, "--qps", 8, "--mixes", 0, *world, *mode, "--json", result)
-                soaks.append(json.loads(result.read_text()))
+                soaks.append(results(result))
             self.assertGreater(len(captures[0]), 40_000)
             self.assertEqual(captures[0], captures[1])
-            for figure in figures + soaks:
-                del figure["wall_clock"]
             self.assertEqual(figures[0], figures[1])
             self.assertGreater(sum(way.get("drop", 0) for way in figures[0]["faults"]["wire"].values()), 0)
             self.assertEqual(soaks[0], soaks[1])
@@ -597,7 +591,7 @@ class ToolTest(unittest.TestCase):
         self.assertIn("Book\n\n  Flush\n    It returns\n      pass good\n    It is quick\n      held by a test: driver/test_x: it is quick\n", result.stdout)
         self.assertIn("2 statements: 1 held by vectors, 1 by tests alone, 0 not yet, 0 with a vector that failed", result.stdout)
         self.assertNotIn("other", result.stdout)  # no statement names it
-        self.assertEqual(cases, {str(folder / "good.json"): True, "It returns": True, "It is quick": True})
+        self.assertEqual(cases, {"good": True, "It returns": True, "It is quick": True})
         result, cases = run(row, {**row, "statement": "It fails", "vectors": ["good", "bad"]})
         self.assertEqual(result.returncode, 1)
         self.assertIn("      pass good\n      FAIL bad\n", result.stdout)
@@ -639,11 +633,11 @@ class ToolTest(unittest.TestCase):
 
     def test_jobs_change_nothing(self):
         paths = [VECTORS / "flush", VECTORS / "frames/send_only_ipv4.json", VECTORS / "psn/wrap_in_a_read.json"]
-        results = [rnic("verify", "--jobs", jobs, *paths) for jobs in (1, 3, 64)]
-        for result in results:
+        runs = [rnic("verify", "--jobs", jobs, *paths) for jobs in (1, 3, 64)]
+        for result in runs:
             self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
         of_the_machine = re.compile(r"^cycles per second .*\n", re.M)
-        self.assertEqual(len({of_the_machine.sub("", result.stdout) for result in results}), 1)
+        self.assertEqual(len({of_the_machine.sub("", result.stdout) for result in runs}), 1)
         (self.folder / "short.json").write_text(json.dumps({"document": "d", "clause": "c", "rule": "r", "frame": "00", "header": {}}))
         self.assertIn("short.json", self.refused("verify", "--jobs", 2, VECTORS / "flush", self.folder / "short.json"))
 
@@ -818,11 +812,117 @@ class ToolTest(unittest.TestCase):
             for result in step.get("results", []):
                 result["status"] = "ND_CANCELED"
         path = self.folder / "vector.json"
-        path.write_text(json.dumps(vector))
-        result = rnic("verify", path, "--junit", self.folder / "junit.xml")
-        self.assertEqual(result.returncode, 1, result.stderr)
-        self.assertIn("ND_CANCELED", result.stdout)
-        self.assertIn("<failure", (self.folder / "junit.xml").read_text())
+        path.write_text(json.dumps({**vector, "clause": "9.7.5.1.2 a clause"}))
+        (self.folder / "broken.json").write_text("{")
+        result = rnic("verify", "--quiet", path, VECTORS / "flush/empty.json", self.folder / "broken.json", "--junit", self.folder / "junit.xml", "--json", self.folder / "out.json")
+        self.assertEqual(result.returncode, 2, result.stderr)  # one file is malformed
+        self.assertRegex(result.stderr, r"^rnic: \S*/broken.json: .*\n$")
+        self.assertRegex(result.stdout, r"^FAIL \S*/vector.json: .*ND_CANCELED.*\n\n1 passed, 1 failed, 1 malformed\n")  # and no line of the one that passed
+        self.assertNotIn("pass ", result.stdout)
+        suite = ElementTree.parse(self.folder / "junit.xml").getroot()
+        self.assertEqual([suite.get(key) for key in ("tests", "failures", "errors", "skipped")], ["3", "1", "1", "0"])
+        cases = {case.get("name"): case for case in suite.iter("testcase")}
+        self.assertEqual(set(cases), {"vector", "flush/empty", "broken"})  # wherever the checkout is
+        self.assertNotIn(".", "".join(case.get("classname") for case in cases.values()))
+        for name in ("vector", "flush/empty"):  # a processor's time, not that of the simulation, which is some microseconds
+            self.assertGreater(float(cases[name].get("time")), 0.0005)
+            told = {one.get("name"): one.get("value") for one in cases[name].iter("property")}
+            self.assertGreater(int(told["simulated_ns"]), 0)
+        self.assertEqual([one.get("value") for one in cases["vector"].iter("property") if one.get("name") == "clause"], ["9.7.5.1.2 a clause"])
+        failure = cases["vector"].find("failure").text
+        self.assertIn("ND_CANCELED", failure)
+        evidence = pathlib.Path(re.search(r"are in (\S+)$", failure)[1])
+        self.assertTrue((evidence / "waves.fst").exists())
+        self.assertIn("broken.json", cases["broken"].find("error").get("message"))
+        told = results(self.folder / "out.json")
+        self.assertEqual([told[key] for key in ("passed", "failed", "malformed")], [1, 1, 1])
+        self.assertEqual({one["name"]: one["result"] for one in told["vectors"]}, {"vector": "failed", "flush/empty": "passed", "broken": "malformed"})
+
+    # ---- The command line
+
+    def test_numbers_with_units(self):
+        file = self.file(70_000)
+        self.assertEqual(self.copy_json(file, "--message", "64k", "--mtu", "1k")["message"], 65_536)
+        self.assertEqual(self.copy_json(file, "--message", "1MiB")["message"], 1 << 20)
+        self.assertIn("--message", self.refused("copy", file, "--message", "64q"))
+        self.assertIn("--at", self.refused("bench", "--sweep", "rtt", "--at", "1k"))
+
+    def test_messages(self):
+        file = self.file(10)
+        self.assertIn("rnic verify tests/vectors", self.refused("verify"))
+        self.assertIn("--timeline", self.refused("copy", file, "--timeline-window", "0:5"))
+        self.assertEqual(rnic("verify", "--check", VECTORS / "flush/empty.json").stdout, "1 file, 0 malformed\n")
+        for command in ("copy", "compare"):
+            self.assertNotIn("{false}", rnic(command, "--help").stdout)
+
+    def test_files_that_copy_wrote_are_named(self):
+        out = self.copy(self.file(10), "--pcap", "w.pcap", "--trace", "w.fst", "--json", "w.json", "--report", "w.html", "--timeline", "t.json").stdout
+        self.assertEqual(set(re.findall(r"written: (\S+)", out)), {"w.pcap", "w.fst", "w.host1.fst", "w.json", "w.html", "t.json"})
+
+    def interrupted(self, *arguments):
+        """The command gets a SIGINT when it is at work; what it prints, and its JSON."""
+        path = self.folder / "interrupted.json"
+        # On a terminal it shows how far it is, which says that it is at work.
+        parent, child = os.openpty()
+        process = subprocess.Popen([rnic_tool.program, *map(str, arguments), "--json", path, "--report", self.folder / "interrupted.html"], stdout=subprocess.PIPE, stderr=child, text=True)
+        os.close(child)
+        shown = ""
+        while not re.search(r"%  [\d:]+ left", shown):
+            shown += os.read(parent, 4096).decode()
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=120)
+        os.close(parent)
+        self.assertEqual(process.returncode, 130, out)
+        self.assertIn("interrupted", out)
+        self.assertIn("interrupted by the user", (self.folder / "interrupted.html").read_text())
+        told = checked(path.read_text())
+        self.assertEqual(told["outcome"], "interrupted")
+        return told["results"]
+
+    def test_interrupts_end_with_a_report(self):
+        size = 30_000_000
+        copied = self.interrupted("copy", self.file(size))
+        self.assertGreater(copied["write"]["bytes"], 0)
+        self.assertLess(copied["read"]["bytes"], size)
+        self.assertGreater(copied["write"]["goodput_gbps"], 1)
+        self.assertGreater(copied["counters"]["a"]["TxFrames"], copied["write"]["bytes"] / 4096 - 1)
+        soaked = self.interrupted("soak", "--cycles", "1G", "--qps", 4, "--mixes", 0, "--shares", 0)
+        self.assertGreater(soaked["completed"], 0)
+        self.assertEqual((soaked["wrong"], soaked["hung"]), (0, 0))
+        measured = self.interrupted("bench", "--figure", "warm_write_ns", "--figure", "doorbell_to_wire_cycles", "--figure", "write_goodput_fraction_loss_1e3", "--figure", "small_write_mmps")
+        self.assertGreaterEqual(len(measured), 1)
+        self.assertLess(len(measured), 4)
+
+    def test_colours(self):
+        def on_a_terminal(**environment):
+            parent, child = os.openpty()
+            told = {key: value for key, value in os.environ.items() if key != "NO_COLOR"}
+            subprocess.run([rnic_tool.program, "verify", VECTORS / "flush/empty.json"], stdout=child, stderr=child, env={**told, "TERM": "xterm", **environment}, check=True)
+            os.close(child)
+            shown = os.read(parent, 65536).decode()
+            os.close(parent)
+            return shown
+
+        self.assertRegex(on_a_terminal(), "\x1b\\[[0-9;]*m.*pass")
+        self.assertNotIn("\x1b", on_a_terminal(NO_COLOR="1"))
+        self.assertNotIn("\x1b", on_a_terminal(TERM="dumb"))
+        self.assertNotIn("\x1b", rnic("verify", VECTORS / "flush/empty.json").stdout)
+
+    # ---- A machine
+
+    def test_json_of_a_machine(self):
+        run = self.folder / "run"
+        process = subprocess.Popen([rnic_tool.program, "serve", "--dir", run, "--json", self.folder / "served.json", "--log", self.folder / "run.log"], stdout=subprocess.PIPE, text=True)
+        process.stdout.readline()
+        for command in ("ps", "stat"):
+            told = rnic(command, "--json", "--dir", run)
+            self.assertEqual(told.returncode, 0, told.stderr)
+            self.assertEqual(checked(told.stdout)["command"], command)
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+        self.assertEqual(checked((self.folder / "served.json").read_text())["command"], "serve")
+        self.assertEqual(rnic("replay", self.folder / "run.log", "--json", self.folder / "again.json").returncode, 0)
+        self.assertEqual(results(self.folder / "again.json"), results(self.folder / "served.json"))
 
 
 if __name__ == "__main__":

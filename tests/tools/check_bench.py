@@ -30,7 +30,7 @@ def measure(program, name):
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "figures.json"
         subprocess.run([program, "bench", "--json", path, "--figure", name], check=True, stdout=subprocess.DEVNULL)
-        return json.loads(path.read_text())[name]
+        return json.loads(path.read_text())["results"][name]
 
 
 def verdict(name, was, now):

@@ -9,6 +9,7 @@ group has a machine of its own, which must end without complaint; replay has one
 import argparse
 import contextlib
 import gzip
+import json
 import os
 import pathlib
 import re
@@ -211,8 +212,8 @@ def check_replays(rnic, lines):
             again = subprocess.run([rnic, "replay", left / "run.rnic", "--pcap", left / "again.pcap", "--json", left / "again.json"],
                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=PATIENCE)
             good = run.returncode == 0 and complete(line, run.stdout) and again.returncode == 0
-            good = good and all((left / was).read_bytes() == (left / is_now).read_bytes()
-                                for was, is_now in (("wire.pcap", "again.pcap"), ("figures.json", "again.json")))
+            good = good and (left / "wire.pcap").read_bytes() == (left / "again.pcap").read_bytes()
+            good = good and len({json.dumps(json.loads((left / name).read_text())["results"]) for name in ("figures.json", "again.json")}) == 1
         print(f"{'ok  ' if good else 'FAIL'} {line}", flush=True)
         if not good:
             wrong.append(f"{line}: {run.returncode}, {again.returncode}\n{run.stdout}{again.stdout}")
