@@ -151,7 +151,7 @@ void add_bench_command(CLI::App& tool, std::function<int()>& action) {
       ->delimiter(',')
       ->transform(CLI::Validator(sized, ""))
       ->needs(sweep);
-  command->add_option("--message", options->sweep.message, "Bytes of a message of the sweep")
+  command->add_option("--message", options->sweep.message, "Bytes of a message of the sweep; 64k, 1M: KiB, MiB")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 20))
       ->transform(byte_size())
       ->needs(sweep);

@@ -25,5 +25,10 @@ void add_serve_command(CLI::App& tool, std::function<int()>& action);
 void add_replay_command(CLI::App& tool, std::function<int()>& action);
 void add_stat_command(CLI::App& tool, std::function<int()>& action);
 void add_ps_command(CLI::App& tool, std::function<int()>& action);
+/// `completion` and `man`: every program has them, and `rnic` asks the one that has the command in question. `tool`
+/// outlives `action`.
+void add_description_commands(CLI::App& tool, std::function<int()>& action);
+/// Answers `rnic complete -- WORDS`, the question of the scripts that `completion` prints. False: it is not that.
+[[nodiscard]] bool answer_completion(const CLI::App& tool, int argc, const char* const argv[]);
 
 }  // namespace rnic::testbench

@@ -127,7 +127,7 @@ void add_compare_command(CLI::App& tool, std::function<int()>& action) {
   auto options = std::make_shared<CompareArguments>();
   auto* command = tool.add_subcommand(
       "compare", "The same random programs on the RTL and on the reference NIC: all that comes of them agrees");
-  command->add_option("--operations", options->compare.operations, "Operations to do, at least")
+  command->add_option("--operations", options->compare.operations, "Operations to do, at least; 1M: a million")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40))
       ->transform(count_size())
       ->capture_default_str();

@@ -87,7 +87,7 @@ void add_copy_command(CLI::App& tool, std::function<int()>& action) {
   auto* command =
       tool.add_subcommand("copy", "Moves FILE from host A to host B by RDMA Write and back by RDMA Read, and compares");
   command->add_option("file", options->copy.file, "File to copy")->type_name("FILE")->required();
-  command->add_option("--message", options->copy.message, "Bytes of one Write or Read")
+  command->add_option("--message", options->copy.message, "Bytes of one Write or Read; 64k, 1M: KiB, MiB")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{hw::kMaxMessageBytes}))
       ->transform(byte_size())
       ->capture_default_str();

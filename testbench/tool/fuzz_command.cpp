@@ -133,7 +133,7 @@ void add_fuzz_command(CLI::App& tool, std::function<int()>& action) {
   auto options = std::make_shared<FuzzArguments>();
   auto* command =
       tool.add_subcommand("fuzz", "Malformed frames and requests from attackers, while others work on the same NICs");
-  command->add_option("--frames", options->fuzz.frames, "Frames to send")
+  command->add_option("--frames", options->fuzz.frames, "Frames to send; 1M: a million")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40))
       ->transform(count_size())
       ->capture_default_str();

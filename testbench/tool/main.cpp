@@ -7,14 +7,16 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "testbench/tool/nearest_word.hpp"
+#include "testbench/tool/terminal.hpp"
 #include "testbench/tool/tool_commands.hpp"
 #include "testbench/tool/tool_files.hpp"
 
 namespace {
 
-using rnic::testbench::kToolCommands;
-using rnic::testbench::tool_prefix;
+using namespace rnic::testbench;
 
 std::filesystem::path program_file(std::string_view program) { return tool_prefix() / "libexec/rnic" / program; }
 
@@ -31,31 +33,31 @@ void print_help() {
   }
 }
 
-/// Letters to add, take out or replace until one word is the other.
-std::size_t distance(std::string_view a, std::string_view b) {
-  std::string row(b.size() + 1, '\0');
-  for (std::size_t j = 0; j < row.size(); ++j) row[j] = static_cast<char>(j);
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    char diagonal = row[0];
-    row[0] = static_cast<char>(i);
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const char replaced = static_cast<char>(diagonal + (a[i - 1] == b[j - 1] ? 0 : 1));
-      diagonal = row[j];
-      row[j] = std::min({replaced, static_cast<char>(row[j] + 1), static_cast<char>(row[j - 1] + 1)});
-    }
-  }
-  return static_cast<std::size_t>(row.back());
+const ToolCommand* find_command(std::string_view name) {
+  const auto* const found =
+      std::find_if(kToolCommands.begin(), kToolCommands.end(), [&](const auto& one) { return one.name == name; });
+  return found == kToolCommands.end() ? nullptr : found;
 }
 
-int unknown(std::string_view word) {
-  std::string hint = "rnic --help lists the commands";
-  if (word.size() < 32) {
-    const auto* const nearest =
-        std::min_element(kToolCommands.begin(), kToolCommands.end(),
-                         [&](const auto& a, const auto& b) { return distance(word, a.name) < distance(word, b.name); });
-    if (distance(word, nearest->name) <= 2) hint = fmt::format("did you mean '{}'? {}", nearest->name, hint);
+/// The command whose program runs the command line. What describes a command is known to the program that has it.
+const ToolCommand* command_of(int argc, char** argv) {
+  const std::string_view word = argv[1];
+  if (word == "man" && argc > 2) {
+    if (const auto* const described = find_command(argv[2])) return described;
   }
-  fmt::print(stderr, "rnic: there is no command '{}': {}\n", word, hint);
+  if (word == "complete") {  // -- COMMAND WORDS, from a shell (command_completion.hpp)
+    const auto* const completed = argc > 4 ? find_command(argv[3]) : nullptr;
+    return completed != nullptr ? completed : kToolCommands.begin();
+  }
+  return find_command(word);
+}
+
+int unknown(const std::string& word) {
+  std::vector<std::string> names;
+  for (const auto& command : kToolCommands) names.emplace_back(command.name);
+  const std::string nearest = nearest_word(word, names);
+  print_error(fmt::format("there is no command '{}': {}rnic --help lists the commands", word,
+                          nearest.empty() ? "" : fmt::format("did you mean '{}'? ", nearest)));
   return 2;
 }
 
@@ -73,20 +75,19 @@ int main(int argc, char** argv) {
     return 0;
   }
   if (word.empty()) {
-    fmt::print(stderr, "rnic: which command? rnic --help lists them\n");
+    print_error("which command? rnic --help lists them");
     return 2;
   }
-  const auto* const command =
-      std::find_if(kToolCommands.begin(), kToolCommands.end(), [&](const auto& one) { return one.name == word; });
-  if (command == kToolCommands.end()) return unknown(word);
+  const auto* const command = command_of(argc, argv);
+  if (command == nullptr) return unknown(argv[1]);
   const std::string file = program_file(command->program).string();
   execv(file.c_str(), argv);
   if (errno == ENOENT)
-    fmt::print(stderr,
-               "rnic: '{}' is not built: {} is missing. In the checkout, 'cmake --build --preset release --target "
-               "rnic' builds all commands\n",
-               word, file);
+    print_error(
+        fmt::format("'{}' is not built: {} is missing. In the checkout, 'cmake --build --preset release --target "
+                    "rnic' builds all commands",
+                    command->name, file));
   else
-    fmt::print(stderr, "rnic: cannot run {}: {}\n", file, std::strerror(errno));
+    print_error(fmt::format("cannot run {}: {}", file, std::strerror(errno)));
   return 2;
 }

@@ -196,7 +196,7 @@ void add_soak_command(CLI::App& tool, std::function<int()>& action) {
   traffic.shares = 1;
   auto* command = tool.add_subcommand(
       "soak", "Random work on many queue pairs in both directions; checks every request and every byte");
-  command->add_option("--cycles", options->soak.cycles, "Clock cycles with new work")
+  command->add_option("--cycles", options->soak.cycles, "Clock cycles with new work; 1M: a million")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40))
       ->transform(count_size())
       ->capture_default_str();

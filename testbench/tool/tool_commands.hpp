@@ -26,6 +26,8 @@ inline constexpr std::array kToolCommands = {
     ToolCommand{"replay", "rnic-machine", "Run a machine again from its event log"},
     ToolCommand{"ps", "rnic-machine", "List the processes on a running machine"},
     ToolCommand{"stat", "rnic-machine", "Show the counters of a running machine"},
+    ToolCommand{"completion", "rnic-copy", "Print a script that completes commands in bash, zsh or fish"},
+    ToolCommand{"man", "rnic-copy", "Show the manual page of a command"},
 };
 
 }  // namespace rnic::testbench

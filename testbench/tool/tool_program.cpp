@@ -5,9 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <exception>
+#include <memory>
 #include <string_view>
 #include <systemc>
 
+#include "testbench/tool/command_completion.hpp"
+#include "testbench/tool/command_manual.hpp"
+#include "testbench/tool/commands.hpp"
 #include "testbench/tool/failure_folder.hpp"
 #include "testbench/tool/report.hpp"
 #include "testbench/tool/terminal.hpp"
@@ -35,14 +39,17 @@ int run_tool_program(int argc, char** argv, AddCommands add) {
   const auto programs = take_programs(argc, argv);
   CLI::App tool("RDMA NIC: two cycle-accurate NICs, driven by the real driver", "rnic");
   tool.require_subcommand(1);
+  tool.formatter(std::make_shared<HelpFormatter>());
   std::function<int()> action;
   add(tool, programs, action);
+  add_description_commands(tool, action);
+  if (answer_completion(tool, argc, argv)) return 0;
   try {
     tool.parse(argc, argv);
     return action();
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return tool.exit(error);
-    print_error(error.what());
+    print_error(explain(tool, error, std::vector<std::string>(argv + 1, argv + argc)));
     return 2;
   } catch (const UsageError& error) {
     print_error(error.what());

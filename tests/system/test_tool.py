@@ -847,8 +847,12 @@ class ToolTest(unittest.TestCase):
         self.assertIn("--message", self.refused("copy", file, "--message", "64q"))
         self.assertIn("--at", self.refused("bench", "--sweep", "rtt", "--at", "1k"))
 
-    def test_messages(self):
+    def test_what_was_meant(self):
         file = self.file(10)
+        self.assertIn("'copy'", self.refused("copi", file))
+        self.assertIn("'--message'", self.refused("copy", file, "--mesage", 10))
+        self.assertNotIn("mean", self.refused("copy", file, "--nonsense"))
+        self.assertIn("rnic copy FILE", self.refused("copy"))
         self.assertIn("rnic verify tests/vectors", self.refused("verify"))
         self.assertIn("--timeline", self.refused("copy", file, "--timeline-window", "0:5"))
         self.assertEqual(rnic("verify", "--check", VECTORS / "flush/empty.json").stdout, "1 file, 0 malformed\n")
@@ -907,6 +911,54 @@ class ToolTest(unittest.TestCase):
         self.assertNotIn("\x1b", on_a_terminal(NO_COLOR="1"))
         self.assertNotIn("\x1b", on_a_terminal(TERM="dumb"))
         self.assertNotIn("\x1b", rnic("verify", VECTORS / "flush/empty.json").stdout)
+
+    def bash(self, line, folder=None):
+        """What bash offers for a command line with the cursor at its end."""
+        words = line.split(" ")
+        script = """source <("$0" completion bash)
+            COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMP_WORDS[0]=$0
+            _rnic_complete; printf '%s\\n' "${COMPREPLY[@]}"
+        """
+        told = subprocess.run(["bash", "-c", script, rnic_tool.program, *words], capture_output=True, text=True, check=True)
+        return told.stdout.split()
+
+    def test_completion(self):
+        self.assertEqual(self.bash("rnic co"), ["copy", "compare", "coverage", "completion"])
+        self.assertEqual(self.bash("rnic copy --pcie-l"), ["--pcie-lanes"])
+        self.assertEqual(self.bash("rnic copy --mtu "), ["256", "512", "1024", "2048", "4096"])
+        self.assertEqual(self.bash("rnic copy --mtu = 2"), ["256", "2048"])  # as bash cuts --mtu=2
+        self.assertEqual(self.bash("rnic bench --sweep p"), ["pcie-read"])
+        self.assertEqual(self.bash("rnic compare --pl"), [])  # hidden
+        self.assertEqual(self.bash("rnic completion f"), ["fish"])
+        self.assertEqual(self.bash("rnic man so"), ["soak"])
+        (self.folder / "notes.txt").touch()
+        self.assertEqual(self.bash("rnic copy no"), ["notes.txt"])
+        self.assertEqual(self.bash("rnic copy notes.txt --json no"), ["notes.txt"])
+        (self.folder / "left").mkdir()
+        self.assertEqual(self.bash("rnic soak --failures le"), ["left"])
+        self.assertEqual(self.bash("rnic exec --pcie-la"), ["--pcie-lanes"])  # of the machine that it starts
+        self.assertIn("bash", self.bash("rnic exec -- bas"))
+        for shell, check in (("bash", ("bash", "-n")), ("zsh", ("zsh", "-n")), ("fish", ("fish", "--no-execute"))):
+            script = self.folder / f"completion.{shell}"
+            script.write_text(rnic("completion", shell).stdout)
+            self.assertIn("complete --", script.read_text())
+            if shutil.which(check[0]):
+                told = subprocess.run([*check, script], capture_output=True, text=True)
+                self.assertEqual((told.returncode, told.stderr), (0, ""), shell)
+
+    def test_manual_pages(self):
+        if not shutil.which("groff"):
+            self.skipTest("groff is not here")
+        for command in ("", "copy", "exec", "verify"):
+            page = rnic("man", *([command] if command else [])).stdout
+            told = subprocess.run(["groff", "-man", "-ww", "-Tascii", "-P-cbou"], input=page, capture_output=True, text=True, check=True)
+            self.assertEqual(told.stderr, "", command)
+            for words in ("NAME", "SYNOPSIS", "DESCRIPTION", "EXIT STATUS", "SEE ALSO"):
+                self.assertRegex(told.stdout, f"(?m)^{words}$")
+            if command == "copy":
+                self.assertIn("rnic copy [OPTIONS] FILE", told.stdout)
+                self.assertRegex(told.stdout, r"(?m)^ +--mtu 256\|512\|1024\|2048\|4096$")
+        self.assertIn("copy", self.refused("man", "copi"))
 
     # ---- A machine
 
