@@ -71,7 +71,6 @@ int run_sweep_command(BenchArguments& options) {
 int run_bench_command(BenchArguments& options) {
   check_writable(options.json, "--json");
   options.report.check();
-  check_files(options.world.options);
   const auto& files = options.world.options;
   if (!(files.trace_path.empty() && files.capture_path.empty()) && options.figures.size() != 1) {
     throw UsageError("--trace and --pcap record one measurement: name it with --figure");
@@ -79,6 +78,7 @@ int run_bench_command(BenchArguments& options) {
   if (!options.world.options.timeline_path.empty() && options.figures.size() != 1) {
     throw UsageError("--timeline shows one measurement: name it with --figure");
   }
+  check_files(options.world.options);
   DrawnWorld drawn = options.world.draw();
   // Of several measurements the report has the figures alone: nobody looks, and their speed is their own.
   if (options.figures.size() == 1) options.report.observe(drawn.options);
