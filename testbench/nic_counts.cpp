@@ -16,7 +16,7 @@ namespace {
 constexpr unsigned kAccumulatorBits = 10;
 constexpr std::uint64_t kOneBit = 1;
 
-std::uint64_t accumulator(const EData* words, std::size_t counter) {
+[[maybe_unused]] std::uint64_t accumulator(const EData* words, std::size_t counter) {
   std::uint64_t value = 0;
   for (unsigned bit = 0; bit < kAccumulatorBits; ++bit) {
     const std::size_t at = counter * kAccumulatorBits + bit;
