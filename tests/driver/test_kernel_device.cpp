@@ -20,7 +20,7 @@ Error open_error(FakeDevice& device) {
   return kernel.error();
 }
 
-struct CountingSink final : EventSink {
+struct KernelDeviceSink final : EventSink {
   void on_event(const hw::Eqe& eqe) override { events.push_back(eqe); }
   std::vector<hw::Eqe> events;
 };
@@ -228,7 +228,7 @@ TEST_CASE("the counters of a queue pair come in two halves, and are cleared when
 
 TEST_CASE("events reach their sinks in order, across wraps of the ring") {
   DriverFixture fixture;
-  auto sink = std::make_shared<CountingSink>();
+  auto sink = std::make_shared<KernelDeviceSink>();
   fixture.kernel->events().subscribe(EventTable::Of::kCq, 5, sink);
   std::uint32_t sent = 0;
   for (int round = 0; round < 300; ++round) {
@@ -257,7 +257,7 @@ TEST_CASE("events reach their sinks in order, across wraps of the ring") {
 
 TEST_CASE("an event queue that was full may have lost events: every completion queue is told") {
   DriverFixture fixture;
-  auto sleeper = std::make_shared<CountingSink>(), loud = std::make_shared<CountingSink>();
+  auto sleeper = std::make_shared<KernelDeviceSink>(), loud = std::make_shared<KernelDeviceSink>();
   fixture.kernel->events().subscribe(EventTable::Of::kCq, 5, sleeper);
   fixture.kernel->events().subscribe(EventTable::Of::kCq, 6, loud);
   const unsigned depth = 1U << fixture.device.event_queues.at(0).log_depth;
@@ -279,7 +279,7 @@ TEST_CASE("a late event of a queue that is gone does not reach the next one with
   device.capabilities.log_max_cq = 0;  // one of each: the next has the same index
   device.capabilities.log_max_srq = 0;
   auto kernel = kmd::KernelDevice::open(device).take();
-  auto sink = std::make_shared<CountingSink>();
+  auto sink = std::make_shared<KernelDeviceSink>();
   std::uint32_t before = 0;
   hw::EqeType type{};
   for (int life = 0; life < 20; ++life) {
@@ -312,7 +312,7 @@ TEST_CASE("a late event of a queue that is gone does not reach the next one with
 
 TEST_CASE("wait_until wakes by interrupt and gives up in time") {
   DriverFixture fixture;
-  auto sink = std::make_shared<CountingSink>();
+  auto sink = std::make_shared<KernelDeviceSink>();
   fixture.kernel->events().subscribe(EventTable::Of::kCq, 5, sink);
   const auto done = [&] { return !sink->events.empty(); };
   const auto start = fixture.device.now_ns();

@@ -15,7 +15,7 @@ using test::DriverFixture;
 
 namespace {
 
-alignas(4096) std::array<std::uint8_t, 1 << 16> g_memory;
+alignas(4096) std::array<std::uint8_t, 1 << 16> g_window_memory;
 
 std::vector<std::uint64_t> some_pages(std::size_t count) {
   std::vector<std::uint64_t> pages;
@@ -100,7 +100,8 @@ TEST_CASE("windows are refused what they cannot be") {
 
 TEST_CASE("a region is busy while a window is bound to it, and its window's end frees it") {
   DriverFixture fixture;
-  auto region = fixture.process->create_mr({.address = g_memory.data(), .length = 4096, .window_bind = true}).take();
+  auto region =
+      fixture.process->create_mr({.address = g_window_memory.data(), .length = 4096, .window_bind = true}).take();
   auto window = fixture.process->create_mw({}).take();
   window->keys()->posted(window->draw_key());
   fixture.device.bound[window->key() >> 8] = region->key() >> 8;
@@ -124,7 +125,7 @@ TEST_CASE("regions, windows and fast-register regions share the keys") {
   std::set<std::uint32_t> indexes;
   for (int i = 0; i < 200; ++i) {
     windows.push_back(fixture.kernel->create_mw({.pd = 1}).take());
-    regions.push_back(fixture.kernel->create_mr({.address = g_memory.data(), .length = 1, .pd = 1}).take());
+    regions.push_back(fixture.kernel->create_mr({.address = g_window_memory.data(), .length = 1, .pd = 1}).take());
     fast.push_back(fixture.kernel->create_fast_mr({.pd = 1, .max_pages = 8}).take());
     indexes.insert({windows.back()->key() >> 8, regions.back()->key() >> 8, fast.back()->key() >> 8});
   }
@@ -330,8 +331,8 @@ TEST_CASE("a fast-register region that cannot be made or ended leaves nothing be
 
 TEST_CASE("who is read into is written: memory that may only be read is no sink of Reads (decisions 57)") {
   DriverFixture fixture;
-  fixture.device.read_only = g_memory.data();
-  const umd::MrSpec plain{.address = g_memory.data(), .length = 4096};
+  fixture.device.read_only = g_window_memory.data();
+  const umd::MrSpec plain{.address = g_window_memory.data(), .length = 4096};
   auto sink = plain;
   sink.read_sink = true;
   CHECK(fixture.process->create_mr(sink).error() == Error::kAccessViolation);

@@ -11,14 +11,14 @@ using test::DriverFixture;
 
 namespace {
 
-std::array<std::uint8_t, 1 << 20> g_memory;
+std::array<std::uint8_t, 1 << 20> g_numbered_memory;
 
 std::vector<std::uint32_t> some_keys(std::uint64_t seed, int count) {
   DriverFixture fixture(seed);
   std::vector<std::uint32_t> keys;
   std::vector<std::unique_ptr<kmd::KernelMr>> regions;
   for (int i = 0; i < count; ++i) {
-    regions.push_back(fixture.kernel->create_mr({.address = g_memory.data(), .length = 100, .pd = 1}).take());
+    regions.push_back(fixture.kernel->create_mr({.address = g_numbered_memory.data(), .length = 100, .pd = 1}).take());
     keys.push_back(regions.back()->key());
   }
   return keys;
@@ -125,7 +125,7 @@ TEST_CASE("a region is described by its page list") {
   DriverFixture fixture;
   const std::size_t offset = GENERATE(0, 1, 4095, 5000);
   const std::size_t length = GENERATE(1, 4096, 4097, 100'000, 900'000);
-  const auto* address = g_memory.data() + offset;
+  const auto* address = g_numbered_memory.data() + offset;
   auto region = fixture.kernel->create_mr(
       {.address = address, .length = length, .pd = 77, .local_write = true, .remote_read = true, .window_bind = true});
   REQUIRE(region.ok());
@@ -152,13 +152,13 @@ TEST_CASE("a region is described by its page list") {
 
 TEST_CASE("a registration that fails leaves nothing behind") {
   DriverFixture fixture;
-  const kmd::MrSpec spec{.address = g_memory.data(), .length = 1 << 20, .pd = 1, .local_write = true};
+  const kmd::MrSpec spec{.address = g_numbered_memory.data(), .length = 1 << 20, .pd = 1, .local_write = true};
   SECTION("unmapped") {
-    fixture.device.unmapped = g_memory.data();
+    fixture.device.unmapped = g_numbered_memory.data();
     CHECK(fixture.kernel->create_mr(spec).error() == Error::kAccessViolation);
   }
   SECTION("read only") {
-    fixture.device.read_only = g_memory.data();
+    fixture.device.read_only = g_numbered_memory.data();
     CHECK(fixture.kernel->create_mr(spec).error() == Error::kAccessViolation);
   }
   SECTION("no memory for the list") {
@@ -176,13 +176,12 @@ TEST_CASE("a registration that fails leaves nothing behind") {
           Error::kAccessViolation);
   }
   SECTION("remote write without local write") {
-    CHECK(fixture.kernel->create_mr({.address = g_memory.data(), .length = 1, .pd = 1, .remote_write = true}).error() ==
-          Error::kInvalidParameter);
+    CHECK(fixture.kernel->create_mr({.address = g_numbered_memory.data(), .length = 1, .pd = 1, .remote_write = true})
+              .error() == Error::kInvalidParameter);
   }
   SECTION("atomics without local write") {
-    CHECK(
-        fixture.kernel->create_mr({.address = g_memory.data(), .length = 1, .pd = 1, .remote_atomic = true}).error() ==
-        Error::kInvalidParameter);
+    CHECK(fixture.kernel->create_mr({.address = g_numbered_memory.data(), .length = 1, .pd = 1, .remote_atomic = true})
+              .error() == Error::kInvalidParameter);
   }
   CHECK(fixture.device.mapped_pages == 0);
   CHECK(fixture.device.regions.empty());
@@ -190,7 +189,7 @@ TEST_CASE("a registration that fails leaves nothing behind") {
 
 TEST_CASE("pages stay pinned while the device may use them") {
   DriverFixture fixture;
-  auto region = fixture.kernel->create_mr({.address = g_memory.data(), .length = 4096, .pd = 1}).take();
+  auto region = fixture.kernel->create_mr({.address = g_numbered_memory.data(), .length = 4096, .pd = 1}).take();
   const std::size_t pinned = fixture.device.mapped_pages;
   SECTION("windows are bound to it") {
     fixture.device.next_status.push_back(hw::AdminStatus::kInUse);

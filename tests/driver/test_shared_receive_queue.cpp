@@ -40,9 +40,9 @@ struct SharedFixture : DriverFixture {
   std::array<std::shared_ptr<umd::QueuePair>, 2> qps;
 };
 
-struct NotifyFixture : Nd2Fixture {
-  NotifyFixture() { REQUIRE(create(16, 2, 4) == ND_SUCCESS); }
-  ~NotifyFixture() {
+struct SrqFixtureWithEvents : Nd2Fixture {
+  SrqFixtureWithEvents() { REQUIRE(create(16, 2, 4) == ND_SUCCESS); }
+  ~SrqFixtureWithEvents() {
     if (srq != nullptr) srq->Release();
   }
   HRESULT create(ULONG depth, ULONG sges, ULONG threshold) {
@@ -231,7 +231,7 @@ TEST_CASE("a queue pair tells the last WQE from a failure") {
   CHECK_FALSE(f.qps[1]->last_wqe_reached());
 }
 
-TEST_CASE_METHOD(NotifyFixture,
+TEST_CASE_METHOD(SrqFixtureWithEvents,
                  "CreateSharedReceiveQueue and CreateQueuePairWithSrq check their arguments in their order") {
   CHECK(create(0, 1, 0) == ND_INVALID_PARAMETER_3);
   CHECK(create(32769, 1, 0) == ND_INVALID_PARAMETER_3);
@@ -275,7 +275,7 @@ TEST_CASE_METHOD(NotifyFixture,
   cq->Release();
 }
 
-TEST_CASE_METHOD(NotifyFixture, "a device without shared receive queues says so") {
+TEST_CASE_METHOD(SrqFixtureWithEvents, "a device without shared receive queues says so") {
   srq->Release();
   srq = nullptr;
   test::FakeDevice plain;
@@ -295,7 +295,7 @@ TEST_CASE_METHOD(NotifyFixture, "a device without shared receive queues says so"
   bare->Release();
 }
 
-TEST_CASE_METHOD(NotifyFixture, "Receive answers as the interface says") {
+TEST_CASE_METHOD(SrqFixtureWithEvents, "Receive answers as the interface says") {
   std::array<ND2_SGE, 6> list{};
   CHECK(srq->Receive(nullptr, nullptr, 1) == ND_INVALID_PARAMETER_2);
   CHECK(srq->Receive(nullptr, nullptr, 0) == ND_SUCCESS);
@@ -319,7 +319,7 @@ TEST_CASE_METHOD(NotifyFixture, "Receive answers as the interface says") {
   CHECK(srq->GetNotifyAffinity(nullptr, &affinity) == ND_INVALID_PARAMETER);
 }
 
-TEST_CASE_METHOD(NotifyFixture, "the limit event completes every pending Notify of the queue, once") {
+TEST_CASE_METHOD(SrqFixtureWithEvents, "the limit event completes every pending Notify of the queue, once") {
   CHECK(queue().create.limit == 0);
   CHECK(srq->Notify(&requests[0]) == ND_PENDING);
   CHECK(srq->Notify(&requests[1]) == ND_PENDING);
@@ -351,7 +351,7 @@ TEST_CASE_METHOD(NotifyFixture, "the limit event completes every pending Notify 
   CHECK(state(requests[0]) == ND_CANCELED);
 }
 
-TEST_CASE_METHOD(NotifyFixture,
+TEST_CASE_METHOD(SrqFixtureWithEvents,
                  "an error of the queue completes every Notify, now and later; threshold 0 waits for nothing else") {
   REQUIRE(create(8, 1, 0) == ND_SUCCESS);
   device.commands.clear();
