@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <iterator>
 #include <optional>
 
@@ -170,16 +171,22 @@ std::string what_happened(const FailedRequest& request, const std::string& peer)
   return text;
 }
 
+/// As Wireshark shows the times of a capture.
+std::string in_seconds(std::uint64_t ns) {
+  constexpr std::uint64_t kNanosecondsPerSecond = 1'000'000'000;
+  return fmt::format("{}.{:09} s", ns / kNanosecondsPerSecond, ns % kNanosecondsPerSecond);
+}
+
 std::string where_to_look(const FailedRequest& request) {
   std::string text;
   const auto add = [&](const char* what, const PacketMark& packet) {
     if (packet.frame == 0) return;
-    text += fmt::format("{}frame {} of the capture at {} ns ({}, {}, PSN {})", text.empty() ? "See " : " and ",
-                        packet.frame, packet.sent_ns, what, opcode_name(packet.opcode), packet.psn);
+    text += fmt::format("{}frame {} of the capture at {} ({}, {}, PSN {})", text.empty() ? "See " : " and ",
+                        packet.frame, in_seconds(packet.sent_ns), what, opcode_name(packet.opcode), packet.psn);
   };
   if (request.refusal) add("the request", request.refusal->packet);
   if (request.answer) add("the answer", request.answer->packet);
-  if (text.empty()) text = fmt::format("See {} ns of the timeline", request.ended_ns);
+  if (text.empty()) text = fmt::format("See {} of the timeline", in_seconds(request.ended_ns));
   return text;
 }
 

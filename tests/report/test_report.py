@@ -268,7 +268,7 @@ class ReportTest(unittest.TestCase):
         self.open(self.runs.run("exec_refused"))
         text = self.browser.all(".diagnosis")[0].text()
         self.assertIn("without remote write access", text)
-        frames = re.findall(r"frame (\d+) of the capture at (\d+) ns \(the (\w+), (\w+), PSN (\d+)\)", text)
+        frames = re.findall(r"frame (\d+) of the capture at (\d+\.\d{9}) s \(the (\w+), (\w+), PSN (\d+)\)", text)
         self.assertEqual([one[2] for one in frames], ["request", "answer"])
         data, records, at = self.runs.path("exec_refused", "pcap").read_bytes(), [], 24
         while at < len(data):
@@ -278,7 +278,7 @@ class ReportTest(unittest.TestCase):
         for number, time, what, opcode, psn in frames:
             seen, frame = records[int(number) - 1]
             bth = frame[14 + 40 + 8:]  # behind Ethernet, IPv6 and UDP
-            self.assertEqual((seen, int.from_bytes(bth[9:12], "big")), (int(time), int(psn)))
+            self.assertEqual((seen, int.from_bytes(bth[9:12], "big")), (round(float(time) * 10**9), int(psn)))
             self.assertEqual((opcode, bth[0]), ("RC_RDMA_WRITE_FIRST", 0x06) if what == "request" else ("RC_ACKNOWLEDGE", 0x11))
 
     def test_every_heading_has_something_below_it(self):
