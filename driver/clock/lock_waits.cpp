@@ -13,7 +13,7 @@ using namespace rnic::clock;
 
 namespace {
 
-/// `attempt(clock, instant)` until `instant` of the program's clock; what times out is asked again until that has come.
+/// `attempt(clock, instant)` until `instant` of the program's clock; a time-out is repeated until that instant.
 template <typename Attempt, typename TimedOut>
 int until(clockid_t which, const timespec* instant, const Attempt& attempt, const TimedOut& timed_out) {
   ProgramClock* const clock = ProgramClock::get();
