@@ -1,4 +1,6 @@
 #include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
 #include <unistd.h>
 
 #include <cstdio>

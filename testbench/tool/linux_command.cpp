@@ -1,4 +1,6 @@
 #include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
 #include <sys/socket.h>
 #include <sys/un.h>
 

@@ -1,4 +1,6 @@
 #include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
