@@ -120,7 +120,7 @@ function(rnic_verilate target file)
   endif()
   list(FILTER verilated INCLUDE REGEX "/V${module}[^/]*[.]cpp$")
   # Wave writers are a third of the compiler's work and run only with waves on. The last option counts.
-  # (-O0 would save little more, and waves would take four times as long; what runs once has it already.)
+  # (-O0 would compile in less than half the time, but waves would take longer to write; what runs once has it already.)
   set(wave_writers ${verilated})
   list(FILTER wave_writers INCLUDE REGEX "__Trace__[0-9]+[.]cpp$")
   foreach(source ${wave_writers})
