@@ -61,14 +61,16 @@ def yosys(commands, log, top, names, timeout=1800, source=ROOT):
 
 
 def seal(names, source, *rest):
-    """A digest of the modules in `names` (comments and blanks aside), what they include, and `rest`: equal only for the same work."""
+    """A digest of the modules in `names` (comments and blanks aside), what they include, the version of Yosys, and `rest`: equal only for the same work."""
+    needed.require("yosys", "yosys")
+    version = subprocess.run(["yosys", "-V"], stdout=subprocess.PIPE, text=True, check=True).stdout
     files = [*names.values(), source / "rtl/generated" / PACKAGE.name, *(source / "rtl/include").glob("*.svh")]
     parts = [re.sub(r"\s+", " ", re.sub(r"//[^\n]*", "", file.read_text())) for file in sorted(files)]
-    return hashlib.sha256("\n".join([*parts, *rest]).encode()).hexdigest()
+    return hashlib.sha256("\n".join([*parts, version, *rest]).encode()).hexdigest()
 
 
 class Passed:
-    """Record of checks of the RTL that have passed, by name: the seal of what they checked. A check of the same sources need not run again."""
+    """Record of checks of the RTL that have passed, by name: the seal of what they checked. A check of the same sources by the same Yosys need not run again."""
 
     def __init__(self, file):
         self.file = file
