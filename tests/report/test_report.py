@@ -37,12 +37,13 @@ def data_of(path):
 
 
 def frames_in(capture):
-    """How many frames a capture file has."""
-    data, at, count = capture.read_bytes(), 24, 0
+    """The frames of a capture file, in their order: (nanoseconds, bytes)."""
+    data, frames, at = capture.read_bytes(), [], 24
     while at < len(data):
-        at += 16 + struct.unpack_from("<I", data, at + 8)[0]
-        count += 1
-    return count
+        seconds, nanoseconds, length = struct.unpack_from("<III", data, at)
+        frames.append((seconds * 10**9 + nanoseconds, data[at + 16:at + 16 + length]))
+        at += 16 + length
+    return frames
 
 
 class Runs:
@@ -270,11 +271,7 @@ class ReportTest(unittest.TestCase):
         self.assertIn("without remote write access", text)
         frames = re.findall(r"frame (\d+) of the capture at (\d+\.\d{9}) s \(the (\w+), (\w+), PSN (\d+)\)", text)
         self.assertEqual([one[2] for one in frames], ["request", "answer"])
-        data, records, at = self.runs.path("exec_refused", "pcap").read_bytes(), [], 24
-        while at < len(data):
-            seconds, nanoseconds, length = struct.unpack_from("<III", data, at)
-            records.append((seconds * 10**9 + nanoseconds, data[at + 16:at + 16 + length]))
-            at += 16 + length
+        records = frames_in(self.runs.path("exec_refused", "pcap"))
         for number, time, what, opcode, psn in frames:
             seen, frame = records[int(number) - 1]
             bth = frame[14 + 40 + 8:]  # behind Ethernet, IPv6 and UDP
@@ -384,7 +381,7 @@ class ReportTest(unittest.TestCase):
         for name in ("copy", "loss", "soak", "figure", "verify"):
             with self.subTest(run=name):
                 page = self.runs.run(name)
-                count = frames_in(self.runs.path(name, "pcap"))
+                count = len(frames_in(self.runs.path(name, "pcap")))
                 run = data_of(page)["run"]
                 self.assertEqual(run["frames"], count)
                 self.assertEqual(sum(row["frames"] for host in run["hosts"] for row in host["packets"]["sent"]), count)
