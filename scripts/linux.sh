@@ -21,5 +21,6 @@ cmake --preset release -DBUILD_TESTING=ON
 cmake --build --preset release --target rnic guest_probe rnic_ib rnic_provider
 tests/guest/linux.py build/release/bin/rnic build/release/bin/guest_probe "${kills[@]}"
 tests/guest/linux_driver.py build/release/bin/rnic build/release/linux --long "${kills[@]}" "${unloads[@]}"
+tests/guest/linux_races.py build/release/bin/rnic build/release/linux
 tests/guest/linux_planted.py build/release/bin/rnic build/release/linux
 tests/guest/linux_peers.py build/release/bin/rnic build/release/linux build/release/interop_guest || [ $? = 77 ]

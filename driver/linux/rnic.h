@@ -119,6 +119,8 @@ struct rnic_eth {
 	struct rnic_dev *dev;
 	struct net_device *netdev;
 	struct napi_struct *napi;
+	/* How many of its objects the device has, in order of creation. */
+	unsigned int objects;
 	/* Send ring, receive ring, record; completion ring. */
 	u8 *rings;
 	dma_addr_t rings_dma;
@@ -135,19 +137,23 @@ struct rnic_eth {
 	u16 receive_consumer;
 };
 
-enum rnic_dev_flag {
-	/* The device has failed: nothing of it is used until it is reset. */
-	RNIC_DEV_FAILED,
-	/* Behind that: nothing more of what it did comes to memory. */
-	RNIC_DEV_CUT_OFF,
-	/* The driver lets go of it: it is not brought up again. */
-	RNIC_DEV_REMOVED,
+/* Who may take the device down and bring it up: one at a time (rnic_main.c). */
+enum rnic_owner {
+	/* Probe, removal, or a reset by somebody else. */
+	RNIC_OWNED_BY_CORE,
+	/* None. When it fails, the recovery has it. */
+	RNIC_OWNED_BY_NONE,
+	RNIC_OWNED_BY_RECOVERY,
 };
 
 struct rnic_dev {
 	struct pci_dev *pdev;
 	void __iomem *bar;
-	unsigned long flags;
+	/* Protects owner, the change of failed, and bus mastering. */
+	spinlock_t life_lock;
+	enum rnic_owner owner;
+	/* It is cut off from memory, and not used until it is started again. */
+	bool failed;
 	struct rnic_admin admin;
 	struct rnic_caps caps;
 	struct rnic_eq *eqs;
@@ -188,14 +194,14 @@ static inline u64 rnic_phase(const __le64 *entry)
 	return le64_to_cpu(READ_ONCE(entry[7])) >> 56 & 1;
 }
 
+/*
+ * The device has failed, and is cut off: nothing more of what it did comes to
+ * memory, so whatever it knows of may be freed.
+ */
 static inline bool rnic_failed(struct rnic_dev *dev)
 {
-	return test_bit(RNIC_DEV_FAILED, &dev->flags);
-}
-
-static inline bool rnic_is_cut_off(struct rnic_dev *dev)
-{
-	return test_bit(RNIC_DEV_CUT_OFF, &dev->flags);
+	/* Pairs with cut_off: the end of DMA, then what follows from it. */
+	return smp_load_acquire(&dev->failed);
 }
 
 void rnic_fail(struct rnic_dev *dev, const char *why);
@@ -211,6 +217,8 @@ int rnic_admin_execute(struct rnic_dev *dev, enum rnic_admin_opcode opcode,
 		       u32 number, const __le64 *body, __le64 *result);
 int rnic_admin_destroy(struct rnic_dev *dev, enum rnic_admin_opcode opcode,
 		       u32 number);
+void rnic_admin_undo(struct rnic_dev *dev, enum rnic_admin_opcode opcode,
+		     u32 number);
 int rnic_query_caps(struct rnic_dev *dev);
 
 int rnic_create_region(struct rnic_dev *dev, const struct rnic_region *region);

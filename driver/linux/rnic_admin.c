@@ -229,8 +229,8 @@ static int error_of(u64 status)
  * @body: 120 bytes by opcode, or NULL: all zero
  * @result: room for 48 bytes of the answer, or NULL
  *
- * May sleep. Return: 0, -EIO (the device has failed), or what the status of
- * the completion stands for.
+ * May sleep. Return: 0, -EIO (the device has failed, and is cut off), or what
+ * the status of the completion stands for.
  */
 int rnic_admin_execute(struct rnic_dev *dev, enum rnic_admin_opcode opcode,
 		       u32 number, const __le64 *body, __le64 *result)
@@ -267,7 +267,7 @@ int rnic_admin_execute(struct rnic_dev *dev, enum rnic_admin_opcode opcode,
 
 /*
  * What is destroyed is gone when this returns 0, also when that is because the
- * device has failed: it does no DMA then (rnic_fail).
+ * device has failed: it is cut off from memory then (rnic_failed).
  */
 int rnic_admin_destroy(struct rnic_dev *dev, enum rnic_admin_opcode opcode,
 		       u32 number)
@@ -275,6 +275,17 @@ int rnic_admin_destroy(struct rnic_dev *dev, enum rnic_admin_opcode opcode,
 	int err = rnic_admin_execute(dev, opcode, number, NULL, NULL);
 
 	return rnic_failed(dev) ? 0 : err;
+}
+
+/*
+ * Of what was just created, or is ours: its memory is freed behind this, so a
+ * device that keeps it has failed.
+ */
+void rnic_admin_undo(struct rnic_dev *dev, enum rnic_admin_opcode opcode,
+		     u32 number)
+{
+	if (rnic_admin_destroy(dev, opcode, number))
+		rnic_fail(dev, "it does not let go of a queue");
 }
 
 int rnic_query_caps(struct rnic_dev *dev)

@@ -99,7 +99,7 @@ int rnic_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 	err = answer(cq, udata);
 	if (!err)
 		return 0;
-	rnic_admin_destroy(ib->dev, RNIC_ADMIN_OPCODE_DESTROY_CQ, cq->cqn);
+	rnic_admin_undo(ib->dev, RNIC_ADMIN_OPCODE_DESTROY_CQ, cq->cqn);
 remove:
 	rnic_table_remove(&ib->cqs, cq->cqn);
 	rnic_eqs_synchronize(ib->dev);

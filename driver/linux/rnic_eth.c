@@ -157,14 +157,40 @@ static int alloc_memory(struct rnic_eth *eth)
 	return 0;
 }
 
+static int create(struct rnic_eth *eth)
+{
+	int err = create_region(eth->dev);
+
+	if (err)
+		return err;
+	eth->objects++;
+	err = create_cq(eth);
+	if (err)
+		return err;
+	eth->objects++;
+	err = create_qp(eth);
+	if (err)
+		return err == -EINVAL ? -EOPNOTSUPP : err;
+	eth->objects++;
+	return 0;
+}
+
 static void destroy(struct rnic_eth *eth)
 {
-	rnic_admin_destroy(eth->dev, RNIC_ADMIN_OPCODE_DESTROY_QP,
-			   RNIC_ETH_QPN);
-	rnic_admin_destroy(eth->dev, RNIC_ADMIN_OPCODE_DESTROY_CQ,
-			   RNIC_ETH_CQN);
-	rnic_admin_destroy(eth->dev, RNIC_ADMIN_OPCODE_DESTROY_MR,
-			   RNIC_ETH_KEY);
+	static const struct {
+		enum rnic_admin_opcode opcode;
+		u32 number;
+	} ends[] = {
+		{ RNIC_ADMIN_OPCODE_DESTROY_MR, RNIC_ETH_KEY },
+		{ RNIC_ADMIN_OPCODE_DESTROY_CQ, RNIC_ETH_CQN },
+		{ RNIC_ADMIN_OPCODE_DESTROY_QP, RNIC_ETH_QPN },
+	};
+
+	while (eth->objects) {
+		eth->objects--;
+		rnic_admin_undo(eth->dev, ends[eth->objects].opcode,
+				ends[eth->objects].number);
+	}
 }
 
 /* Return: 0, -EOPNOTSUPP (the device has no such QPs), or why not. */
@@ -179,14 +205,7 @@ int rnic_eth_open(struct rnic_eth *eth, struct net_device *netdev,
 	eth->napi = napi;
 	err = alloc_memory(eth);
 	if (!err)
-		err = create_region(dev);
-	if (!err)
-		err = create_cq(eth);
-	if (!err) {
-		err = create_qp(eth);
-		if (err == -EINVAL)
-			err = -EOPNOTSUPP;
-	}
+		err = create(eth);
 	if (!err)
 		err = tell_state(dev, RNIC_QP_STATE_INIT, RNIC_QP_ATTR_PORT);
 	if (!err)

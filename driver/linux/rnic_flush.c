@@ -86,7 +86,7 @@ int rnic_flush(struct rnic_cq *cq, int count, struct ib_wc *wc)
 	unsigned long index;
 	int done = 0;
 
-	if (!rnic_is_cut_off(ib->dev))
+	if (!rnic_failed(ib->dev))
 		return 0;
 	/* None of them is destroyed meanwhile, those of other queues neither. */
 	xa_lock(&ib->qps.xa);
@@ -129,7 +129,7 @@ void rnic_flush_work(struct work_struct *work)
 	unsigned long index;
 	struct rnic_cq *cq;
 
-	if (!ib || !rnic_is_cut_off(dev))
+	if (!ib || !rnic_failed(dev))
 		return;
 	/* None is destroyed meanwhile, and handlers expect an interrupt. */
 	xa_lock_irq(&ib->cqs.xa);
@@ -144,6 +144,6 @@ void rnic_flush_soon(struct rnic_dev *dev)
 {
 	/* Pairs with cut_off: either this or that one sees the other's. */
 	smp_mb();
-	if (rnic_is_cut_off(dev))
+	if (rnic_failed(dev))
 		queue_work(system_wq, &dev->flush);
 }

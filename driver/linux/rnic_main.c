@@ -15,20 +15,37 @@
 #define RNIC_QUIET_POLLS 2000
 #define RNIC_POLL_US 1000
 
+/* The recovery has the device. With life_lock. */
+static void begin_recovery(struct rnic_dev *dev)
+{
+	dev->owner = RNIC_OWNED_BY_RECOVERY;
+	queue_work(system_long_wq, &dev->recovery);
+}
+
 /*
  * Its bus mastering ends, so that memory may be freed that it knows of, and who
- * waits hears of it. False: it was so already. In any context.
+ * waits hears of it; the recovery has it then, if it is nobody's. False: it was
+ * so already. It is so when this returns, whoever did it. In any context.
  */
 static bool cut_off(struct rnic_dev *dev)
 {
-	if (test_and_set_bit(RNIC_DEV_FAILED, &dev->flags))
+	unsigned long flags;
+
+	spin_lock_irqsave(&dev->life_lock, flags);
+	if (dev->failed) {
+		spin_unlock_irqrestore(&dev->life_lock, flags);
 		return false;
+	}
 	pci_clear_master(dev->pdev);
 	/* The answer comes behind all that it wrote before. */
 	rnic_read_reg(dev, RNIC_REG_DEVICE_STATUS);
-	set_bit(RNIC_DEV_CUT_OFF, &dev->flags);
+	/* Pairs with rnic_failed: memory is freed behind that. */
+	smp_store_release(&dev->failed, true);
+	if (dev->owner == RNIC_OWNED_BY_NONE)
+		begin_recovery(dev);
+	spin_unlock_irqrestore(&dev->life_lock, flags);
 	/* Pairs with rnic_flush_soon: that, then what was posted before. */
-	smp_mb__after_atomic();
+	smp_mb();
 	queue_work(system_wq, &dev->flush);
 	rnic_admin_fail(dev);
 	return true;
@@ -37,11 +54,36 @@ static bool cut_off(struct rnic_dev *dev)
 /* The device has failed, and is brought up again. In any context. */
 void rnic_fail(struct rnic_dev *dev, const char *why)
 {
-	if (!cut_off(dev))
-		return;
-	pci_err(dev->pdev, "the device has failed: %s\n", why);
-	if (!test_bit(RNIC_DEV_REMOVED, &dev->flags))
-		queue_work(system_long_wq, &dev->recovery);
+	if (cut_off(dev))
+		pci_err(dev->pdev, "the device has failed: %s\n", why);
+}
+
+/*
+ * The caller has the device: no recovery is at work when this returns, and none
+ * begins. Callers exclude each other by the lock of the PCI device.
+ */
+static void take(struct rnic_dev *dev)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&dev->life_lock, flags);
+	dev->owner = RNIC_OWNED_BY_CORE;
+	spin_unlock_irqrestore(&dev->life_lock, flags);
+	cancel_work_sync(&dev->recovery);
+}
+
+/* Who has the device lets go of it, unless another has taken it meanwhile. */
+static void let_go(struct rnic_dev *dev, enum rnic_owner who)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&dev->life_lock, flags);
+	if (dev->owner == who) {
+		dev->owner = RNIC_OWNED_BY_NONE;
+		if (dev->failed)
+			begin_recovery(dev);
+	}
+	spin_unlock_irqrestore(&dev->life_lock, flags);
 }
 
 /* A known block of registers is where we reckon with it, or -ENODEV. */
@@ -94,10 +136,24 @@ static void reset_function(struct rnic_dev *dev)
 	pci_save_state(dev->pdev);
 	pcie_flr(dev->pdev);
 	pci_restore_state(dev->pdev);
-	pci_set_master(dev->pdev);
 }
 
-/* From a device that was just reset to one with event queues. */
+/* A device that was just reset may do DMA, and is used. */
+static void begin_use(struct rnic_dev *dev)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&dev->life_lock, flags);
+	pci_set_master(dev->pdev);
+	WRITE_ONCE(dev->failed, false);
+	spin_unlock_irqrestore(&dev->life_lock, flags);
+	rnic_admin_start(dev);
+}
+
+/*
+ * From a device that was just reset to one with event queues. When that fails,
+ * it is to be cut off.
+ */
 static int start(struct rnic_dev *dev)
 {
 	int err;
@@ -112,9 +168,7 @@ static int start(struct rnic_dev *dev)
 		       RNIC_COMPLETION_TIMEOUT_RANGE_DEFAULT);
 	if (dev->netdev)
 		rnic_netdev_write_mac(dev);
-	clear_bit(RNIC_DEV_CUT_OFF, &dev->flags);
-	clear_bit(RNIC_DEV_FAILED, &dev->flags);
-	rnic_admin_start(dev);
+	begin_use(dev);
 	rnic_write_reg(dev, RNIC_REG_DEVICE_CONTROL,
 		       rnic_value(RNIC_REG_DEVICE_CONTROL_ENABLE, 1));
 	err = rnic_query_caps(dev);
@@ -132,8 +186,15 @@ static void quiesce(struct rnic_dev *dev)
 	/* Not posted: with the answer the device has seen the write. */
 	rnic_read_reg(dev, RNIC_REG_DEVICE_CONTROL);
 	wait_for_status(dev, RNIC_REG_DEVICE_STATUS_QUIET, RNIC_QUIET_POLLS);
-	rnic_admin_fail(dev);
 	rnic_eqs_synchronize(dev);
+}
+
+/* Also what the device keeps, whether it lets go of it or not, may be freed. */
+static void shut_off(struct rnic_dev *dev)
+{
+	rnic_eqs_destroy(dev);
+	quiesce(dev);
+	cut_off(dev);
 }
 
 /* What was made of it is gone, and nothing of it is on its way. */
@@ -144,18 +205,19 @@ static void take_down(struct rnic_dev *dev)
 	quiesce(dev);
 }
 
-/* Behind a reset. */
-static void bring_back(struct rnic_dev *dev)
+/* Behind a reset. A device that is not there again stays as it is. */
+static bool bring_back(struct rnic_dev *dev)
 {
 	if (start(dev)) {
-		set_bit(RNIC_DEV_FAILED, &dev->flags);
-		return;
+		cut_off(dev);
+		return false;
 	}
 	rnic_netdev_bring_back(dev);
 	if (rnic_ib_register(dev))
 		pci_err(dev->pdev, "the device is not registered again\n");
 	else
 		pci_info(dev->pdev, "the device works again\n");
+	return true;
 }
 
 static void recover(struct work_struct *work)
@@ -163,10 +225,12 @@ static void recover(struct work_struct *work)
 	struct rnic_dev *dev = container_of(work, struct rnic_dev, recovery);
 
 	take_down(dev);
-	if (test_bit(RNIC_DEV_REMOVED, &dev->flags))
+	/* Somebody waits to take it, who resets it or has no use for it. */
+	if (READ_ONCE(dev->owner) != RNIC_OWNED_BY_RECOVERY)
 		return;
 	reset_function(dev);
-	bring_back(dev);
+	if (bring_back(dev))
+		let_go(dev, RNIC_OWNED_BY_RECOVERY);
 }
 
 /* Somebody else resets the function (sysfs, a hypervisor). */
@@ -174,7 +238,7 @@ static void rnic_reset_prepare(struct pci_dev *pdev)
 {
 	struct rnic_dev *dev = pci_get_drvdata(pdev);
 
-	cancel_work_sync(&dev->recovery);
+	take(dev);
 	/* While it may do DMA, what is under way ends. */
 	quiesce(dev);
 	cut_off(dev);
@@ -183,8 +247,10 @@ static void rnic_reset_prepare(struct pci_dev *pdev)
 
 static void rnic_reset_done(struct pci_dev *pdev)
 {
-	pci_set_master(pdev);
-	bring_back(pci_get_drvdata(pdev));
+	struct rnic_dev *dev = pci_get_drvdata(pdev);
+
+	if (bring_back(dev))
+		let_go(dev, RNIC_OWNED_BY_CORE);
 }
 
 static int alloc_vectors(struct rnic_dev *dev)
@@ -229,7 +295,6 @@ static int map_function(struct rnic_dev *dev)
 		err = -ENOMEM;
 		goto release;
 	}
-	pci_set_master(pdev);
 	return 0;
 release:
 	pci_release_mem_regions(pdev);
@@ -241,7 +306,6 @@ disable:
 static void unmap_function(struct rnic_dev *dev)
 {
 	cancel_work_sync(&dev->flush);
-	pci_clear_master(dev->pdev);
 	pci_iounmap(dev->pdev, dev->bar);
 	pci_release_mem_regions(dev->pdev);
 	pci_disable_device(dev->pdev);
@@ -258,6 +322,10 @@ static int rnic_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	if (!dev)
 		return -ENOMEM;
 	dev->pdev = pdev;
+	spin_lock_init(&dev->life_lock);
+	dev->owner = RNIC_OWNED_BY_CORE;
+	/* Until it is started. */
+	dev->failed = true;
 	INIT_WORK(&dev->recovery, recover);
 	INIT_WORK(&dev->flush, rnic_flush_work);
 	mutex_init(&dev->all_memory_mutex);
@@ -268,9 +336,8 @@ static int rnic_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	err = check_blocks(dev);
 	if (err)
 		goto unmap;
-	/* Somebody before us, such as a kernel that has crashed, used it. */
-	if (rnic_read_reg(dev, RNIC_REG_DEVICE_CONTROL))
-		reset_function(dev);
+	/* Who was before us may have left something in it, as after a failure. */
+	reset_function(dev);
 	err = alloc_vectors(dev);
 	if (err)
 		goto unmap;
@@ -290,15 +357,12 @@ static int rnic_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	err = rnic_ib_register(dev);
 	if (err)
 		goto destroy_netdev;
+	let_go(dev, RNIC_OWNED_BY_CORE);
 	return 0;
 destroy_netdev:
 	rnic_netdev_destroy(dev);
 stop:
-	set_bit(RNIC_DEV_REMOVED, &dev->flags);
-	cancel_work_sync(&dev->recovery);
-	rnic_eqs_destroy(dev);
-	quiesce(dev);
-	pci_clear_master(pdev);
+	shut_off(dev);
 	rnic_eqs_free(dev);
 close_admin:
 	rnic_admin_close(dev);
@@ -316,13 +380,10 @@ static void rnic_remove(struct pci_dev *pdev)
 {
 	struct rnic_dev *dev = pci_get_drvdata(pdev);
 
-	set_bit(RNIC_DEV_REMOVED, &dev->flags);
-	cancel_work_sync(&dev->recovery);
+	take(dev);
 	rnic_ib_unregister(dev);
 	rnic_netdev_destroy(dev);
-	rnic_eqs_destroy(dev);
-	quiesce(dev);
-	pci_clear_master(pdev);
+	shut_off(dev);
 	rnic_eqs_free(dev);
 	rnic_admin_close(dev);
 	rnic_free_all_memory(dev);

@@ -134,10 +134,11 @@ static int rnic_stop(struct net_device *netdev)
 	return 0;
 }
 
-/* The device is about to be reset, or was. */
+/* The device is about to be reset, or was. Meanwhile nobody opens it. */
 void rnic_netdev_take_down(struct rnic_dev *dev)
 {
 	rtnl_lock();
+	netif_device_detach(dev->netdev);
 	if (netif_running(dev->netdev))
 		close_queues(dev->netdev);
 	rnic_netdev_update_carrier(dev);
@@ -147,11 +148,9 @@ void rnic_netdev_take_down(struct rnic_dev *dev)
 void rnic_netdev_bring_back(struct rnic_dev *dev)
 {
 	rtnl_lock();
-	if (netif_running(dev->netdev)) {
-		if (open_queues(dev->netdev))
-			netdev_err(dev->netdev, "it has no queues any more\n");
-		netif_wake_queue(dev->netdev);
-	}
+	if (netif_running(dev->netdev) && open_queues(dev->netdev))
+		netdev_err(dev->netdev, "it has no queues any more\n");
+	netif_device_attach(dev->netdev);
 	rnic_netdev_update_carrier(dev);
 	rtnl_unlock();
 }

@@ -249,7 +249,7 @@ int rnic_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 	err = answer(qp, udata);
 	if (!err)
 		return 0;
-	rnic_admin_destroy(ib->dev, RNIC_ADMIN_OPCODE_DESTROY_QP, qp->qpn);
+	rnic_admin_undo(ib->dev, RNIC_ADMIN_OPCODE_DESTROY_QP, qp->qpn);
 remove:
 	give_back_number(ib, qp);
 free:

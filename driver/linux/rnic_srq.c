@@ -91,7 +91,7 @@ int rnic_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init_attr,
 	err = rnic_respond(udata, &response, sizeof(response));
 	if (!err)
 		return 0;
-	rnic_admin_destroy(ib->dev, RNIC_ADMIN_OPCODE_DESTROY_SRQ, srq->srqn);
+	rnic_admin_undo(ib->dev, RNIC_ADMIN_OPCODE_DESTROY_SRQ, srq->srqn);
 remove:
 	rnic_table_remove(&ib->srqs, srq->srqn);
 	rnic_eqs_synchronize(ib->dev);

@@ -51,8 +51,8 @@ WORK = {
 }
 
 
-def read_table():
-    with open(HERE / "planted_driver.toml", "rb") as file:
+def read_table(name="planted_driver.toml"):
+    with open(HERE / name, "rb") as file:
         return tomllib.load(file)
 
 
@@ -65,10 +65,10 @@ def change(tree, one):
     file.write_text(text.replace(old, one["new"]))
 
 
-def build(tree, folder, built, changes):
+def build(tree, folder, built, changes, source=ROOT):
     """Driver, and provider where there is one, with the changes; what they do not touch is as it was built."""
     for name in ("linux", "rdma-core"):
-        shutil.copytree(ROOT / "driver" / name, tree / "driver" / name)
+        shutil.copytree(source / "driver" / name, tree / "driver" / name)
         shutil.copy(HERE / "visible_barriers.h", tree / "driver" / name)
     for one in changes:
         change(tree, one)
