@@ -219,13 +219,36 @@ static const struct ib_device_ops rnic_ops = {
 	INIT_RDMA_OBJ_SIZE(ib_ucontext, rnic_ucontext, ibucontext),
 };
 
-static void init(struct rnic_ibdev *ib, struct rnic_dev *dev)
+static int init_tables(struct rnic_ibdev *ib, const struct rnic_caps *caps)
+{
+	const struct {
+		struct rnic_table *table;
+		u32 max;
+		u32 first;
+	} queues[] = {
+		{ &ib->cqs, caps->max_cq, RNIC_FIRST_CQ },
+		{ &ib->qps, caps->max_qp, RNIC_FIRST_QP },
+		{ &ib->srqs, max(caps->max_srq, 1U), 0 },
+	};
+	int err = rnic_table_init(&ib->keys, ilog2(caps->max_mr),
+				  RNIC_KEY_TAG_BITS, RNIC_FIRST_KEY);
+	int i;
+
+	/* Each of them is destroyed, whatever the others are. */
+	for (i = 0; i < ARRAY_SIZE(queues); i++) {
+		u32 bits = ilog2(queues[i].max);
+		int one = rnic_table_init(queues[i].table, bits,
+					  RNIC_NUMBER_BITS - bits,
+					  queues[i].first);
+
+		err = err ?: one;
+	}
+	return err;
+}
+
+static int init(struct rnic_ibdev *ib, struct rnic_dev *dev)
 {
 	ib->dev = dev;
-	rnic_table_init(&ib->cqs, ilog2(dev->caps.max_cq), RNIC_FIRST_CQ);
-	rnic_table_init(&ib->qps, ilog2(dev->caps.max_qp), RNIC_FIRST_QP);
-	rnic_table_init(&ib->srqs, ilog2(max(dev->caps.max_srq, 1U)), 0);
-	rnic_table_init(&ib->keys, ilog2(dev->caps.max_mr), RNIC_FIRST_KEY);
 	ida_init(&ib->pds);
 	ida_init(&ib->uars);
 	spin_lock_init(&ib->gid_lock);
@@ -237,6 +260,7 @@ static void init(struct rnic_ibdev *ib, struct rnic_dev *dev)
 	ib->ibdev.dev.parent = &dev->pdev->dev;
 	ib->ibdev.node_guid = guid_of(dev);
 	ib_set_device_ops(&ib->ibdev, &rnic_ops);
+	return init_tables(ib, &dev->caps);
 }
 
 /* No event, no work and no change of the interface reach it any more. */
@@ -257,7 +281,9 @@ int rnic_ib_register(struct rnic_dev *dev)
 
 	if (!ib)
 		return -ENOMEM;
-	init(ib, dev);
+	err = init(ib, dev);
+	if (err)
+		goto dealloc;
 	err = ib_device_set_netdev(&ib->ibdev, dev->netdev, RNIC_PORT);
 	if (err)
 		goto dealloc;

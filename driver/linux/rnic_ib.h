@@ -6,6 +6,7 @@
 #include <linux/idr.h>
 #include <linux/log2.h>
 #include <linux/mutex.h>
+#include <linux/siphash.h>
 #include <linux/xarray.h>
 #include <rdma/ib_verbs.h>
 
@@ -17,6 +18,9 @@
 /* As rdma_read_gid_l2_fields has it. */
 #define RNIC_NO_VLAN 0xffff
 #define RNIC_PDS 4096
+/* Of CQs, QPs and SRQs. */
+#define RNIC_NUMBER_BITS 24
+#define RNIC_KEY_TAG_BITS 8
 #define RNIC_FIRST_PD 1
 #define RNIC_FIRST_CQ 1
 #define RNIC_FIRST_QP 3
@@ -36,9 +40,20 @@
 struct rnic_table {
 	struct xarray xa;
 	u32 index_bits;
+	u32 tag_bits;
 	u32 first;
-	u32 next;
-	u32 tag;
+	/* How many indexes there are. */
+	u32 count;
+	/* Of the order of tags. */
+	siphash_key_t secret;
+	/* Protects what is below it. */
+	spinlock_t lock;
+	/* How many tags each index has had. */
+	u32 *draws;
+	/* Free indexes, from head on: those that became free last are last. */
+	u32 *free;
+	u32 head;
+	u32 free_count;
 };
 
 /* Memory that the device knows by one address. */
@@ -259,7 +274,8 @@ static inline struct rnic_qp *to_rnic_qp(struct ib_qp *ibqp)
 	return container_of(ibqp, struct rnic_qp, ibqp);
 }
 
-void rnic_table_init(struct rnic_table *table, u32 index_bits, u32 first);
+int rnic_table_init(struct rnic_table *table, u32 index_bits, u32 tag_bits,
+		    u32 first);
 int rnic_table_add(struct rnic_table *table, void *object, u32 *number);
 void *rnic_table_find(struct rnic_table *table, u32 number);
 void rnic_table_remove(struct rnic_table *table, u32 number);

@@ -25,7 +25,7 @@ static int buf_alloc(struct rnic_dev *dev, struct rnic_buf *buf, size_t bytes,
 		return -ENOMEM;
 	if (!user) {
 		buf->va = dma_alloc_coherent(device, buf->bytes, &buf->dma,
-					     GFP_KERNEL);
+					     GFP_KERNEL | __GFP_NOWARN);
 		return buf->va ? 0 : -ENOMEM;
 	}
 	buf->va = alloc_pages_exact(buf->bytes,

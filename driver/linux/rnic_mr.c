@@ -16,21 +16,24 @@ static int acquire_key(struct rnic_ibdev *ib, void *object, u32 *key)
 	int err = rnic_table_add(&ib->keys, object, &number);
 
 	if (!err)
-		*key = (number & (BIT(ib->keys.index_bits) - 1)) << 8 |
-		       (number >> ib->keys.index_bits & 0xff);
+		*key = (number & (BIT(ib->keys.index_bits) - 1)) <<
+			       RNIC_KEY_TAG_BITS |
+		       number >> ib->keys.index_bits;
 	return err;
 }
 
 static void release_key(struct rnic_ibdev *ib, u32 key)
 {
-	rnic_table_remove(&ib->keys, key >> 8);
+	rnic_table_remove(&ib->keys, key >> RNIC_KEY_TAG_BITS);
 }
 
 static int alloc_list(struct rnic_dev *dev, struct rnic_mr *mr, size_t pages)
 {
 	mr->list_bytes = array_size(pages, sizeof(*mr->list));
+	/* As long as a process wants it: it may well be too long. */
 	mr->list = dma_alloc_coherent(&dev->pdev->dev, mr->list_bytes,
-				      &mr->list_dma, GFP_KERNEL);
+				      &mr->list_dma,
+				      GFP_KERNEL | __GFP_NOWARN);
 	return mr->list ? 0 : -ENOMEM;
 }
 

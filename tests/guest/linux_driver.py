@@ -7,7 +7,7 @@ FOLDER has what was built of driver/linux and driver/rdma-core. Two guests of on
 connect to each other by the kernel's rdma_cm. --long: also what takes longer: an interface on a VLAN, a guest beside processes on another host,
 perftest, iperf3, storage by NVMe over fabrics, NFS and iSER, rdma-core's own tests, the module unloaded N times (10) under traffic, N resets (1) and
 a failure of the device, the same under checks of the kernel's, a guest killed N times (3) while it talks to another. --only: one of these (vlan,
-processes, programs, iperf, nvme, nfs, iser, rdma_core, unload, checks, kill). Exit code: 0 all is well, 1 something is not, 77 something is missing
+processes, programs, iperf, nvme, nfs, iser, rdma_core, unload, checks, kill), or one of what is quick (numbers, list). Exit code: 0 all is well, 1 something is not, 77 something is missing
 that is needed.
 """
 import argparse
@@ -28,7 +28,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import programs  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-PARTS = ["vlan", "processes", "programs", "iperf", "nvme", "nfs", "iser", "rdma_core", "unload", "checks", "kill"]
+OBJECTS = ROOT / "tests/guest/verbs_objects.py"
+QUICK = ["numbers", "list"]
+PARTS = QUICK + ["vlan", "processes", "programs", "iperf", "nvme", "nfs", "iser", "rdma_core", "unload", "checks", "kill"]
 # Memory that is given back is overwritten, what is beside every allocation too, and the kernel looks whether it stays so; a list that is not whole, and
 # a task that hangs, are the end.
 CHECKS = "slub_debug=FZPU page_poison=1 oops=panic softlockup_panic=1 sysctl.kernel.hung_task_panic=1"
@@ -247,6 +249,29 @@ until_there ibv_uc_pingpong -c -g $gid -n 10 10.5.0.1
 until_there ib_write_bw -x $gid -n 100 -s 8192 --sl 5 10.5.0.1
 quiet_kernel
 """
+# Keys and QPNs of two lives of the module: neither can be foretold, also not from the other.
+NUMBERS = r"""
+INDEX_BITS=$(sed -n 's/#define RNIC_QP_INDEX_BITS[[:space:]]*\([0-9]*\).*/\1/p' {root}/driver/linux/rnic_hw.h)
+{objects} numbers $INDEX_BITS >/tmp/first || { cat /tmp/first; exit 1; }
+rmmod rnic_ib
+insmod {folder}/rnic_ib.ko
+{objects} numbers $INDEX_BITS >/tmp/second || { cat /tmp/second; exit 1; }
+python3 -c '
+first, second = (open("/tmp/" + name).read().split() for name in ("first", "second"))
+equal = sum(one == other for one, other in zip(first, second))
+print(f"well: {len(first)} keys and queue pairs, of which {equal} have the numbers of the life before")
+raise SystemExit(equal > 1 or len(first) != len(second))'
+quiet_kernel
+"""
+# A page list that is longer than any memory in one piece: the process hears of it, and the kernel has nothing to say.
+LIST = r"""
+{objects} scattered 64 | tee /tmp/said
+grep -q registered /tmp/said
+{objects} scattered 2560 | tee /tmp/said
+grep -q 'Cannot allocate memory' /tmp/said
+quiet_kernel
+echo "well: a list that is too long"
+"""
 # A guest and a host of processes. The guest is reached by an address that the machine file does not say: it is asked for by ARP, as is that of the host.
 BESIDE_PROCESSES = r"""
 ip addr del 10.0.0.1/24 dev eth0
@@ -303,7 +328,9 @@ python3 /tmp/judge.py {root}/tests/verbs/rdma_core_tests.txt
 
 def guest_command(folder, number, script):
     path = f"PATH={shlex.quote(str(programs.FOLDER))}:$PATH\n"
-    shell = path + SHELL + script.replace("{folder}", shlex.quote(str(folder))).replace("{root}", shlex.quote(str(ROOT)))
+    for name, value in (("folder", folder), ("root", ROOT), ("objects", OBJECTS)):
+        script = script.replace(f"{{{name}}}", shlex.quote(str(value)))
+    shell = path + SHELL + script
     return [str(ROOT / "driver/linux/guest.sh"), str(folder), str(number), "bash", "-c", shell]
 
 
@@ -428,6 +455,8 @@ def run(rnic, folder, nic, arguments):
     client = PROGRAMS + TCP_CLIENT + "until_there rping -c -a 10.0.0.1 -V -C 10 -S 4000\nuntil_there ucmatose -s 10.0.0.1\nuntil_there ib_write_bw -R -x 1 -n 100 10.0.0.1\n"
     reset = RESET.replace("{resets}", str(arguments.resets))
     parts = {
+        "numbers": lambda: guests(rnic, folder, nic, NUMBERS),
+        "list": lambda: guests(rnic, folder, nic, LIST),
         "vlan": lambda: guests(rnic, folder, nic, VLAN_SERVER, VLAN_CLIENT, look_at=look_at_tags),
         "processes": lambda: beside_processes(rnic, folder, nic),
         "programs": lambda: guests(rnic, folder, nic, LONG_PROGRAMS + "quiet_kernel\n"),
@@ -444,8 +473,8 @@ def run(rnic, folder, nic, arguments):
     if arguments.only:
         return parts[arguments.only]()
     guests(rnic, folder, nic, server + "quiet_kernel" + RELOAD + "quiet_kernel\n", client + "quiet_kernel\n")
-    if arguments.long:
-        for part in parts.values():
+    for name, part in parts.items():
+        if arguments.long or name in QUICK:
             part()
 
 

@@ -17,7 +17,6 @@ from linux import SKIP, Failure
 from linux_driver import CHECKS, ROOT, guests
 from linux_planted import build, read_table
 
-OBJECTS = ROOT / "tests/guest/verbs_objects.py"
 # `meet FIRST SECONDS SECOND`: the second begins some time behind the first; then both are through, and the device works.
 RACES = r"""
 trap - ERR
@@ -45,7 +44,7 @@ works() {
 meet() { $1 & first=$!; sleep $2; $3 2>/dev/null; wait $first; works; quiet; echo "well: $1, $2 s later $3"; }
 quiet() { if dmesg | grep -E '\bBUG|WARNING:|Oops|use-after-free'; then exit 1; fi; }
 works
-while :; do python3 {objects} churn; sleep 0.2; done >/dev/null 2>&1 & churn=$!
+while :; do {objects} churn; sleep 0.2; done >/dev/null 2>&1 & churn=$!
 for delay in 0.1 0.4; do meet fail $delay true; done
 kill $churn; wait $churn 2>/dev/null
 for delay in 0.1 0.5 0.9 1.3; do meet reset $delay fail; done
@@ -78,7 +77,7 @@ def main():
         with tempfile.TemporaryDirectory(prefix="rnic-races") as name:
             place = pathlib.Path(name)
             build(place / "tree", place / "built", built, read_table("widened_driver.toml")["widen"], arguments.source)
-            guests(rnic, place / "built", arguments.nic, RACES.replace("{objects}", str(OBJECTS)), append=CHECKS)
+            guests(rnic, place / "built", arguments.nic, RACES, append=CHECKS)
     except (Failure, subprocess.CalledProcessError) as failure:
         print(f"linux_races.py: {failure}")
         sys.exit(1)

@@ -1,21 +1,35 @@
 #!/usr/bin/env python3
 """Objects of libibverbs in a guest, without pyverbs (docs/kernel_driver.md).
 
-usage: verbs_objects.py churn     registers and deregisters until the device is gone
+usage: verbs_objects.py numbers INDEX_BITS    prints keys and QPNs, whose order nobody can foretell; exit code 1: somebody can, or one returns at once
+       verbs_objects.py churn                 registers and deregisters until the device is gone
+       verbs_objects.py scattered MIB         registers so much memory of scattered pages, and says what became of it
 """
 import ctypes
+import mmap
 import os
 import sys
 
 verbs = ctypes.CDLL("libibverbs.so.1", use_errno=True)
-for name in ("ibv_get_device_list", "ibv_open_device", "ibv_alloc_pd", "ibv_reg_mr"):
+for name in ("ibv_get_device_list", "ibv_open_device", "ibv_alloc_pd", "ibv_reg_mr", "ibv_create_cq", "ibv_create_qp"):
     getattr(verbs, name).restype = ctypes.c_void_p
-LOCAL_WRITE = 1
+LOCAL_WRITE, RC = 1, 2
+KEYS, QPS, ASCENDING = 60, 100, 10
+
+
+class QpInit(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_void_p) for name in ("context", "send_cq", "recv_cq", "srq")] + [
+        (name, ctypes.c_uint32) for name in ("send_wr", "recv_wr", "send_sge", "recv_sge", "inline_data", "type", "all_signaled")]
 
 
 class Mr(ctypes.Structure):
     _fields_ = [(name, ctypes.c_void_p) for name in ("context", "pd", "address")] + [("length", ctypes.c_size_t)] + [
         (name, ctypes.c_uint32) for name in ("handle", "lkey", "rkey")]
+
+
+class Qp(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_void_p) for name in ("context", "qp_context", "pd", "send_cq", "recv_cq", "srq")] + [
+        (name, ctypes.c_uint32) for name in ("handle", "qpn")]
 
 
 def pointer(value):
@@ -34,6 +48,39 @@ def register(pd, memory, length):
     return ctypes.cast(pointer(verbs.ibv_reg_mr(pd, memory, ctypes.c_size_t(length), LOCAL_WRITE)), ctypes.POINTER(Mr))
 
 
+def create_qp(pd, cq):
+    init = QpInit(send_cq=cq.value, recv_cq=cq.value, send_wr=1, recv_wr=1, send_sge=1, recv_sge=1, type=RC)
+    return ctypes.cast(pointer(verbs.ibv_create_qp(pd, ctypes.byref(init))), ctypes.POINTER(Qp))
+
+
+def look_at(what, indexes, tags):
+    """All indexes differ; neither they nor the tags count, and no tag is 0."""
+    if len(set(indexes)) != len(indexes):
+        sys.exit(f"an index of {what} returns at once: {indexes}")
+    for name, numbers in (("indexes", indexes), ("tags", tags)):
+        counted = sum((after - before) in (0, 1) for before, after in zip(numbers, numbers[1:]))
+        if counted > ASCENDING:
+            sys.exit(f"{name} of {what} count: {numbers}")
+    if 0 in tags:
+        sys.exit(f"a tag of {what} is 0: {tags}")
+
+
+def numbers(index_bits):
+    context, pd = open_device()
+    memory = ctypes.create_string_buffer(4096)
+    keys = [register(pd, memory, 4096)[0].rkey for _ in range(KEYS)]
+    look_at("keys", [key >> 8 for key in keys], [key & 0xFF for key in keys])
+    cq = pointer(verbs.ibv_create_cq(context, 1, None, None, 0))
+    qpns = []
+    for _ in range(QPS):  # one at a time: a number that has just become free rests
+        qp = create_qp(pd, cq)
+        qpns.append(qp[0].qpn)
+        if verbs.ibv_destroy_qp(qp) != 0:
+            sys.exit("a queue pair is not destroyed")
+    look_at("queue pairs", [qpn & (1 << index_bits) - 1 for qpn in qpns], [qpn >> index_bits for qpn in qpns])
+    print(*keys, *qpns)
+
+
 def churn():
     _, pd = open_device()
     memory = ctypes.create_string_buffer(4096)
@@ -41,6 +88,29 @@ def churn():
         pass
 
 
+def scattered(mebibytes):
+    """One small file mapped again and again: few pages, none beside the next, and a page list as long as anybody wants."""
+    piece = 4 << 20
+    file = os.memfd_create("scattered")
+    os.ftruncate(file, piece)
+    with mmap.mmap(file, piece) as once:
+        for at in reversed(range(0, piece, 4096)):  # so that they do not lie in order
+            once[at] = 1
+    libc = ctypes.CDLL("libc.so.6", use_errno=True)
+    libc.mmap.restype = ctypes.c_void_p
+    whole = mebibytes << 20
+    at = libc.mmap(None, ctypes.c_size_t(whole), 0, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, ctypes.c_long(0))
+    fixed = 0x10
+    for offset in range(0, whole, piece):
+        libc.mmap(ctypes.c_void_p(at + offset), ctypes.c_size_t(piece), mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED | fixed, file, ctypes.c_long(0))
+    _, pd = open_device()
+    try:
+        register(pd, ctypes.c_void_p(at), whole)
+        print("registered")
+    except OSError as error:
+        print(error.strerror)
+
+
 if __name__ == "__main__":
     arguments = sys.argv[1:]
-    {"churn": churn}[arguments[0]](*map(int, arguments[1:]))
+    {"numbers": numbers, "churn": churn, "scattered": scattered}[arguments[0]](*map(int, arguments[1:]))
