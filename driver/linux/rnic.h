@@ -243,6 +243,8 @@ bool rnic_netdev_event(struct rnic_dev *dev, u32 cqn);
 int rnic_eth_open(struct rnic_eth *eth, struct net_device *netdev,
 		  struct rnic_dev *dev, struct napi_struct *napi);
 void rnic_eth_close(struct rnic_eth *eth);
+bool rnic_may_leave(const struct sk_buff *skb);
+
 netdev_tx_t rnic_eth_xmit(struct rnic_eth *eth, struct sk_buff *skb);
 int rnic_eth_poll(struct rnic_eth *eth, int budget);
 void rnic_eth_arm(struct rnic_eth *eth);

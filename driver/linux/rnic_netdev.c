@@ -160,7 +160,7 @@ static netdev_tx_t rnic_start_xmit(struct sk_buff *skb,
 {
 	struct rnic_netdev *priv = netdev_priv(netdev);
 
-	if (READ_ONCE(priv->open))
+	if (READ_ONCE(priv->open) && rnic_may_leave(skb))
 		return rnic_eth_xmit(&priv->eth, skb);
 	dev_kfree_skb_any(skb);
 	DEV_STATS_INC(netdev, tx_dropped);

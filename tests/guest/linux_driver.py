@@ -7,12 +7,13 @@ FOLDER has what was built of driver/linux and driver/rdma-core. Two guests of on
 connect to each other by the kernel's rdma_cm. --long: also what takes longer: an interface on a VLAN, a guest beside processes on another host,
 perftest, iperf3, storage by NVMe over fabrics, NFS and iSER, rdma-core's own tests, the module unloaded N times (10) under traffic, N resets (1) and
 a failure of the device, the same under checks of the kernel's, a guest killed N times (3) while it talks to another. --only: one of these (vlan,
-processes, programs, iperf, nvme, nfs, iser, rdma_core, unload, checks, kill), or one of what is quick (numbers, list). Exit code: 0 all is well, 1 something is not, 77 something is missing
+processes, programs, iperf, nvme, nfs, iser, rdma_core, unload, checks, kill), or one of what is quick (numbers, list, raw). Exit code: 0 all is well, 1 something is not, 77 something is missing
 that is needed.
 """
 import argparse
 import os
 import pathlib
+import re
 import shlex
 import signal
 import subprocess
@@ -29,7 +30,7 @@ import programs  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 OBJECTS = ROOT / "tests/guest/verbs_objects.py"
-QUICK = ["numbers", "list"]
+QUICK = ["numbers", "list", "raw"]
 PARTS = QUICK + ["vlan", "processes", "programs", "iperf", "nvme", "nfs", "iser", "rdma_core", "unload", "checks", "kill"]
 # Memory that is given back is overwritten, what is beside every allocation too, and the kernel looks whether it stays so; a list that is not whole, and
 # a task that hangs, are the end.
@@ -272,6 +273,26 @@ grep -q 'Cannot allocate memory' /tmp/said
 quiet_kernel
 echo "well: a list that is too long"
 """
+# What sockets send to the port of RoCEv2 does not leave, unless the module is told to let it. Each frame has its name in it.
+RAW = r"""
+modprobe -a 8021q af_packet 2>/dev/null || true
+ip link add link eth0 name eth0.5 type vlan id 5
+ip link set eth0.5 up
+ip addr add 10.5.0.1/24 dev eth0.5
+ip neigh replace 10.0.0.9 lladdr 02:00:00:00:00:09 nud permanent dev eth0
+ip neigh replace 10.5.0.9 lladdr 02:00:00:00:00:09 nud permanent dev eth0.5
+ip neigh replace fe80::9 lladdr 02:00:00:00:00:09 nud permanent dev eth0
+dropped() { cat /sys/class/net/eth0/statistics/tx_dropped; }
+while ip -6 addr show dev eth0 tentative | grep -q inet6; do sleep 0.2; done
+before=$(dropped)
+python3 {root}/tests/guest/raw_frames.py refused 4791
+[ $(dropped) -gt $((before + 5)) ] || { echo "of what does not leave few are counted: $before, $(dropped)"; exit 1; }
+python3 {root}/tests/guest/raw_frames.py sent 4790
+echo Y >/sys/module/rnic_ib/parameters/raw_roce
+python3 {root}/tests/guest/raw_frames.py allowed 4791 options4
+sleep 1
+quiet_kernel
+"""
 # A guest and a host of processes. The guest is reached by an address that the machine file does not say: it is asked for by ARP, as is that of the host.
 BESIDE_PROCESSES = r"""
 ip addr del 10.0.0.1/24 dev eth0
@@ -381,6 +402,16 @@ def look_at_tags(capture):
     print(f"{packets} RoCEv2 packets, all with a tag of VLAN 5")
 
 
+def look_at_names(capture):
+    """Of the frames of raw_frames.py those that left. The one that is allowed has options, with which it is no RoCEv2 packet for who looks at the wire."""
+    names = {name.decode() for name in re.findall(rb"<(\w+ \w+)>", capture)}
+    wanted = {f"sent {name}" for name in ("udp4", "udp6", "vlan", "fragment4", "fragment4_later", "options4", "two_tags", "options6", "fragment6")}
+    wanted |= {"allowed options4", "refused fragment4_later"}
+    if names != wanted:
+        raise Failure(f"beside what is to leave there left {sorted(names - wanted)}; {sorted(wanted - names)} did not")
+    print(f"well: {sorted(names)} left")
+
+
 def beside_processes(rnic, folder, nic):
     with tempfile.TemporaryDirectory(prefix="rnic-linux-test") as work:
         machine = Machine(rnic, pathlib.Path(work), "--guest", "0", "--nic", nic)
@@ -457,6 +488,7 @@ def run(rnic, folder, nic, arguments):
     parts = {
         "numbers": lambda: guests(rnic, folder, nic, NUMBERS),
         "list": lambda: guests(rnic, folder, nic, LIST),
+        "raw": lambda: guests(rnic, folder, nic, RAW, look_at=look_at_names),
         "vlan": lambda: guests(rnic, folder, nic, VLAN_SERVER, VLAN_CLIENT, look_at=look_at_tags),
         "processes": lambda: beside_processes(rnic, folder, nic),
         "programs": lambda: guests(rnic, folder, nic, LONG_PROGRAMS + "quiet_kernel\n"),
