@@ -59,6 +59,7 @@ LONG = [
     ("tsan", "scripts/sanitize.sh thread"),
     ("asan", "scripts/sanitize.sh address --all"),
     ("coverage", "scripts/coverage.sh --all"),
+    ("kernel_checks", "scripts/kernel_checks.sh {build}"),
     ("mutants_by_vectors", "scripts/mutate.sh --vectors"),
     ("mutants_by_layer", "scripts/mutant_table.py --minutes 180"),
 ]

@@ -6,7 +6,7 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 hours=${1:-8}
 results=${RNIC_NIGHTLY:-$root/build/nightly}
 cd "$root"
-scripts/setup.sh --tests
+scripts/setup.sh --tests --interop
 cmake --preset release -DBUILD_TESTING=ON
 cmake --build --preset release
 code=0

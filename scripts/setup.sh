@@ -13,7 +13,7 @@ for switch in "$@"; do
     --tests) packages+=(catch2 clang-format gtkwave make python3-jsonschema python3-venv pyflakes3 shellcheck tshark valgrind yosys z3) ;;
     --browser) packages+=(chromium chromium-driver fonts-dejavu-core pngquant) ;;
     --clients) packages+=(gdb ibverbs-utils perftest python3-pyverbs rdma-core rdmacm-utils) ;;
-    --interop) packages+=(qemu-system-x86 busybox-static cpio gzip kmod linux-headers-amd64 make sparse dpkg-dev iproute2 ibverbs-utils ibverbs-providers perftest python3-pyverbs rdma-core rdmacm-utils iperf3 nfs-kernel-server open-iscsi) ;;
+    --interop) packages+=(qemu-system-x86 busybox-static cpio gzip kmod linux-headers-amd64 make bc bison flex libelf-dev xz-utils sparse dpkg-dev iproute2 ibverbs-utils ibverbs-providers perftest python3-pyverbs rdma-core rdmacm-utils iperf3 nfs-kernel-server open-iscsi) ;;
     --slurm) packages+=(slurm-wlm) ;;
     *) echo "setup.sh: unknown switch '$switch'; there are --tests, --browser, --clients, --interop, --slurm" >&2; exit 2 ;;
   esac

@@ -6,8 +6,8 @@ usage: linux_driver.py RNIC FOLDER [--long] [--unloads N] [--kills N] [--resets 
 FOLDER has what was built of driver/linux and driver/rdma-core. Two guests of one machine: each runs the programs over its own NIC, then they
 connect to each other by the kernel's rdma_cm. --long: also what takes longer: an interface on a VLAN, a guest beside processes on another host,
 perftest, iperf3, storage by NVMe over fabrics, NFS and iSER, rdma-core's own tests, the module unloaded N times (10) under traffic, N resets (1) and
-a failure of the device, the same under checks of the kernel's, a guest killed N times (3) while it talks to another. --only: one of these (vlan,
-processes, programs, iperf, nvme, nfs, iser, rdma_core, unload, checks, kill), or one of what is quick (numbers, list, raw). Exit code: 0 all is well, 1 something is not, 77 something is missing
+a failure of the device, the same under checks of the kernel's, allocations that fail (where the kernel has such), a guest killed N times (3) while it talks to another. --only: one of these (vlan,
+processes, programs, iperf, nvme, nfs, iser, rdma_core, unload, checks, faults, kill), or one of what is quick (numbers, list, raw). Exit code: 0 all is well, 1 something is not, 77 something is missing
 that is needed.
 """
 import argparse
@@ -31,7 +31,7 @@ import programs  # noqa: E402
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 OBJECTS = ROOT / "tests/guest/verbs_objects.py"
 QUICK = ["numbers", "list", "raw"]
-PARTS = QUICK + ["vlan", "processes", "programs", "iperf", "nvme", "nfs", "iser", "rdma_core", "unload", "checks", "kill"]
+PARTS = QUICK + ["vlan", "processes", "programs", "iperf", "nvme", "nfs", "iser", "rdma_core", "unload", "checks", "faults", "kill"]
 # Memory that is given back is overwritten, what is beside every allocation too, and the kernel looks whether it stays so; a list that is not whole, and
 # a task that hangs, are the end.
 CHECKS = "slub_debug=FZPU page_poison=1 oops=panic softlockup_panic=1 sysctl.kernel.hung_task_panic=1"
@@ -51,7 +51,9 @@ until_there() {
   for try in $(seq 60); do timeout 90 "$@" >/tmp/client 2>&1 && echo "well: $*" && return; sleep 1; done
   echo "FAILED: $*"; cat /tmp/client; exit 1
 }
-quiet_kernel() { if dmesg | grep -E '\bBUG|WARNING:|Oops|device has failed|QP1 has not'; then exit 1; fi; }
+# What the kernel says of faults. Of races of data only those with our module in them: the kernel has some of its own.
+faults_told() { dmesg | grep -vE 'KCSAN: data-race in [^[]*$' | grep -E '\bBUG|WARNING:|Oops'"$1"; }
+quiet_kernel() { if faults_told '|device has failed|QP1 has not'; then exit 1; fi; }
 """
 PROGRAMS = r"""
 ibv_devinfo -v >/tmp/devinfo
@@ -272,6 +274,21 @@ grep -q registered /tmp/said
 grep -q 'Cannot allocate memory' /tmp/said
 quiet_kernel
 echo "well: a list that is too long"
+"""
+# One allocation after the other fails in each call, while the module is loaded, and then everything works.
+FAULTS = r"""
+mount -t debugfs debugfs /sys/kernel/debug 2>/dev/null || true
+[ -d /sys/kernel/debug/failslab ] || { echo "skipped: this kernel has no allocations that fail"; exit; }
+for kind in failslab fail_page_alloc; do echo N >/sys/kernel/debug/$kind/ignore-gfp-wait; done
+echo 0 >/sys/kernel/debug/fail_page_alloc/min-order
+{objects} faults
+rmmod rnic_ib
+{objects} load {folder}/rnic_ib.ko
+ip link set eth0 address 02:00:00:00:00:01 mtu 4078 up
+ip addr add 10.0.0.1/24 dev eth0
+pair ibv_rc_pingpong -c -g 1 -n 10
+rmmod rnic_ib
+quiet_kernel
 """
 # What sockets send to the port of RoCEv2 does not leave, unless the module is told to let it. Each frame has its name in it.
 RAW = r"""
@@ -500,6 +517,7 @@ def run(rnic, folder, nic, arguments):
         "unload": lambda: guests(rnic, folder, nic, UNLOAD.replace("{times}", str(arguments.unloads)) + reset + "busybox nc -l -p 5000 </dev/null\n", BESIDE_UNLOAD,
                                 patience=300 + 30 * arguments.unloads),
         "checks": lambda: guests(rnic, folder, nic, PROGRAMS + UNLOAD.replace("{times}", str(max(1, arguments.unloads // 5))) + reset, patience=600 + 10 * (arguments.resets + arguments.unloads), append=CHECKS),
+        "faults": lambda: guests(rnic, folder, nic, FAULTS, patience=3600),
         "kill": lambda: killed(rnic, folder, nic, arguments.kills),
     }
     if arguments.only:

@@ -80,7 +80,8 @@ def build(tree, folder, built, changes, source=ROOT):
         if there is None:
             continue
         if any(file.startswith(f"driver/{name}/") for file in files):
-            subprocess.run([tree / "driver" / name / "build.sh", folder], check=True)
+            version = [(built / "version").read_text().strip()] if name == "linux" else []
+            subprocess.run([tree / "driver" / name / "build.sh", folder, *version], check=True)
         else:
             shutil.copy(there, folder)
     shutil.copy(built / "version", folder)

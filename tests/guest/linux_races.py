@@ -34,7 +34,7 @@ works() {
   for try in $(seq 60); do
     address
     timeout 60 bash -c "$(declare -f pair); pair ibv_rc_pingpong -c -g 1 -n 5" >/tmp/pair 2>&1 && return
-    dmesg | grep -E '\bBUG|WARNING:|Oops' && exit 1
+    quiet
     sleep 0.5
   done
   cat /tmp/pair; dmesg | tail -20
@@ -42,7 +42,7 @@ works() {
   exit 1
 }
 meet() { $1 & first=$!; sleep $2; $3 2>/dev/null; wait $first; works; quiet; echo "well: $1, $2 s later $3"; }
-quiet() { if dmesg | grep -E '\bBUG|WARNING:|Oops|use-after-free'; then exit 1; fi; }
+quiet() { if faults_told; then exit 1; fi; }
 works
 while :; do {objects} churn; sleep 0.2; done >/dev/null 2>&1 & churn=$!
 for delay in 0.1 0.4; do meet fail $delay true; done

@@ -3,6 +3,8 @@
 
 usage: verbs_objects.py numbers INDEX_BITS    prints keys and QPNs, whose order nobody can foretell; exit code 1: somebody can, or one returns at once
        verbs_objects.py churn                 registers and deregisters until the device is gone
+       verbs_objects.py faults                in each call one allocation of the kernel's fails after the other
+       verbs_objects.py load MODULE           the same while a module is loaded, and loads it
        verbs_objects.py scattered MIB         registers so much memory of scattered pages, and says what became of it
 """
 import ctypes
@@ -15,6 +17,7 @@ for name in ("ibv_get_device_list", "ibv_open_device", "ibv_alloc_pd", "ibv_reg_
     getattr(verbs, name).restype = ctypes.c_void_p
 LOCAL_WRITE, RC = 1, 2
 KEYS, QPS, ASCENDING = 60, 100, 10
+MOST_ALLOCATIONS = 100_000
 
 
 class QpInit(ctypes.Structure):
@@ -111,6 +114,64 @@ def scattered(mebibytes):
         print(error.strerror)
 
 
+def failing(what, call, undo, every=1):
+    """Allocation 1, 1 + every and so on of the call fails, until there are no more in it. A call that succeeds nevertheless is undone."""
+    failed = 0
+    with open("/proc/thread-self/fail-nth", "r+b", buffering=0) as nth:
+        for number in range(1, MOST_ALLOCATIONS, every):
+            nth.write(str(number).encode())
+            made = call()
+            left = int(os.pread(nth.fileno(), 16, 0))
+            nth.write(b"0")
+            failed += not made
+            if made:
+                undo(made)
+            if left:
+                print(f"well: {what}, {number - 1} allocations, {failed} failures", flush=True)
+                return
+    sys.exit(f"{what} has no end of allocations")
+
+
+def faults():
+    context, pd = open_device()
+    memory = ctypes.create_string_buffer(1 << 20)
+    cq = pointer(verbs.ibv_create_cq(context, 1, None, None, 0))
+    init = QpInit(send_cq=cq.value, recv_cq=cq.value, send_wr=64, recv_wr=64, send_sge=1, recv_sge=1, type=RC)
+
+    def destroyed(name):
+        def undo(made):
+            if getattr(verbs, name)(ctypes.c_void_p(made)) != 0:
+                sys.exit(f"{name} fails")
+        return undo
+
+    calls = [
+        ("ibv_alloc_pd", lambda: verbs.ibv_alloc_pd(context), "ibv_dealloc_pd"),
+        ("ibv_reg_mr", lambda: verbs.ibv_reg_mr(pd, memory, ctypes.c_size_t(len(memory)), LOCAL_WRITE), "ibv_dereg_mr"),
+        ("ibv_create_cq", lambda: verbs.ibv_create_cq(context, 1000, None, None, 0), "ibv_destroy_cq"),
+        ("ibv_create_qp", lambda: verbs.ibv_create_qp(pd, ctypes.byref(init)), "ibv_destroy_qp"),
+    ]
+    for name, call, end in calls:
+        failing(name, call, destroyed(end))
+
+
+def load(module):
+    libc = ctypes.CDLL(None, use_errno=True)
+    finit_module, delete_module = 313, 176  # of x86-64
+    file = os.open(module, os.O_RDONLY)
+
+    def insert():
+        return libc.syscall(finit_module, file, b"", 0) == 0
+
+    def remove(_):
+        if libc.syscall(delete_module, b"rnic_ib", 0) != 0:
+            sys.exit("the module does not go")
+
+    failing("loading", insert, remove, every=7)
+    if not insert():
+        sys.exit("the module does not come")
+
+
 if __name__ == "__main__":
-    arguments = sys.argv[1:]
-    {"numbers": numbers, "churn": churn, "scattered": scattered}[arguments[0]](*map(int, arguments[1:]))
+    name, *arguments = sys.argv[1:]
+    calls = {"numbers": numbers, "churn": churn, "faults": faults, "load": load, "scattered": scattered}
+    calls[name](*(int(argument) if argument.isdigit() else argument for argument in arguments))
