@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "driver/rdmacm/objects.hpp"
+#include "driver/unnoticed.hpp"
 
 namespace rnic::rdmacm {
 namespace {
@@ -108,6 +109,7 @@ int rdma_getaddrinfo(const char* node, const char* service, const rdma_addrinfo*
     const bool datagram = wanted.ai_port_space == RDMA_PS_UDP || wanted.ai_qp_type == IBV_QPT_UD;
     ask.ai_socktype = datagram ? SOCK_DGRAM : SOCK_STREAM;
     addrinfo* found = nullptr;
+    const rnic::Uncancelled uncancelled;
     if (const int error = getaddrinfo(node, service, &ask, &found); error != 0) {
       // As the C library's callers of this one expect: an EAI number, or -1 and errno.
       if (error == EAI_SYSTEM) return -1;

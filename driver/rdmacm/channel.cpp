@@ -202,6 +202,7 @@ void rdma_destroy_event_channel(rdma_event_channel* channel) {
 }
 
 int rdma_get_cm_event(rdma_event_channel* face, rdma_cm_event** event) {
+  pthread_testcancel();  // as `read` of what is there
   Device* const device = Device::get();
   if (device == nullptr) return -1;
   if (face == nullptr || event == nullptr) return refuse(EINVAL);

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "driver/rdmacm/objects.hpp"
+#include "driver/unnoticed.hpp"
 
 namespace rnic::rdmacm {
 namespace {
@@ -131,6 +132,7 @@ int rdma_destroy_id(rdma_cm_id* face) {
   Device* const device = Device::get();
   if (device == nullptr || face == nullptr) return refuse(EINVAL);
   Id* const id = &Id::of(face);
+  const rnic::Uncancelled uncancelled;  // half an id would be left
   // From here on no event of it begins; then those that the program has must come back.
   end_endpoint(*device, id->endpoint);
   Ids::all().remove(*id);

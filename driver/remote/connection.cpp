@@ -4,12 +4,15 @@
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
+
+#include "driver/unnoticed.hpp"
 
 namespace rnic::remote {
 namespace {
@@ -30,6 +33,7 @@ Result<Descriptor> connect_to(const std::string& path) {
 }  // namespace
 
 Result<std::shared_ptr<Connection>> Connection::open(const std::string& path, Purpose purpose) {
+  const Unnoticed unnoticed;
   return or_out_of_memory([&]() -> Result<std::shared_ptr<Connection>> {
     auto socket = connect_to(path);
     if (!socket) return socket.error();
@@ -64,16 +68,35 @@ Result<std::shared_ptr<Connection>> Connection::open(const std::string& path, Pu
 Connection::Connection(Descriptor socket, Descriptor bell, std::shared_ptr<SharedMapping> mapping)
     : socket_(std::move(socket)),
       bell_(std::move(bell)),
+      inode_(inode_of(socket_)),
       mapping_(std::move(mapping)),
       memory_(*reinterpret_cast<ConnectionMemory*>(mapping_->data())),
       process_(getpid()),
       hook_([this] { leave_to_parent(); }) {}
 
+Connection::~Connection() {
+  if (has_its_descriptors()) return;
+  socket_.release();
+  bell_.release();
+}
+
+Connection::Inode Connection::inode_of(const Descriptor& descriptor) {
+  const Unnoticed unnoticed;
+  struct stat of {};
+  if (fstat(descriptor.get(), &of) != 0) return {};
+  return {.device = of.st_dev, .number = of.st_ino};
+}
+
+/// Who closes one descriptor that is not his closes all.
+bool Connection::has_its_descriptors() const { return inode_of(socket_) == inode_; }
+
 /// In a child, behind the mapping's own hook: its copy says that the machine has ended. The socket would keep the
 /// parent's connection when the parent is another program or none.
 void Connection::leave_to_parent() {
-  socket_ = {};
-  bell_ = {};
+  if (has_its_descriptors()) {
+    socket_ = {};
+    bell_ = {};
+  }
   broken_.store(true);
   if (!mapping_->is_copy()) return;
   memory_.gone.store(1);
@@ -88,7 +111,8 @@ Connection::Answer Connection::request(FrameKind kind, std::uint32_t client, std
     none.status = calls::Status::kInvalidParameter;
     return none;
   }
-  if (getpid() != process_ || gone()) return none;
+  const Unnoticed unnoticed;
+  if (getpid() != process_ || look_whether_lost()) return none;
   Pending mine{.body = body, .answer = {}};
   FrameHeader header{.bytes = static_cast<std::uint32_t>(message.size()), .kind = kind, .number = 0, .client = client};
   {
@@ -155,12 +179,21 @@ void Connection::break_up() {
 }
 
 bool Connection::look_whether_gone() {
-  if (gone()) return true;
+  if (look_whether_lost()) return true;
+  const Unnoticed unnoticed;
   pollfd what{.fd = socket_.get(), .events = POLLRDHUP, .revents = 0};
   if (poll(&what, 1, 0) == 1 && (what.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0) break_up();
   return gone();
 }
 
-void Connection::ring_bell() { static_cast<void>(eventfd_write(bell_.get(), 1)); }
+bool Connection::look_whether_lost() {
+  if (!gone() && !has_its_descriptors()) break_up();
+  return gone();
+}
+
+void Connection::ring_bell() {
+  const Unnoticed unnoticed;
+  if (!look_whether_lost()) static_cast<void>(eventfd_write(bell_.get(), 1));
+}
 
 }  // namespace rnic::remote

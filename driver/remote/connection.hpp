@@ -22,13 +22,18 @@ namespace rnic::remote {
 /// The process's end of its connection with a host. Thread safe: of the threads that wait for answers one reads for all
 /// of them, so the process has no thread of ours.
 ///
-/// A child of fork has none: for it the machine has ended (gone), and it holds nothing of the parent's connection.
+/// A child of fork has none: for it the machine has ended (gone), and it holds nothing of the parent's connection. For
+/// a process that has closed the connection's descriptors with all that it has, as daemons do, it has ended too; what
+/// the process opens under their numbers stays untouched.
+///
+/// What it does is no cancellation point, and leaves errno as it is.
 class Connection {
  public:
   /// Errors: those of attach.
   static Result<std::shared_ptr<Connection>> open(const std::string& socket, Purpose purpose = Purpose::kDevice);
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
+  ~Connection();
 
   struct Answer {
     calls::Status status = calls::Status::kDeviceFailed;
@@ -57,6 +62,8 @@ class Connection {
   };
 
   Connection(Descriptor socket, Descriptor bell, std::shared_ptr<SharedMapping> mapping);
+  [[nodiscard]] bool has_its_descriptors() const;
+  [[nodiscard]] bool look_whether_lost();
   [[nodiscard]] bool receive_one();
   void wait_for(std::unique_lock<std::mutex>& lock, const Pending& mine);
   void break_up();
@@ -64,6 +71,14 @@ class Connection {
 
   Descriptor socket_;
   Descriptor bell_;
+  /// Of a file that is open.
+  struct Inode {
+    dev_t device{};
+    ino_t number{};
+    bool operator==(const Inode&) const = default;
+  };
+  static Inode inode_of(const Descriptor& descriptor);
+  const Inode inode_;  ///< Of the socket: who has closed it may have another file under its number
   const std::shared_ptr<SharedMapping> mapping_;
   ConnectionMemory& memory_;
   const pid_t process_;

@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "driver/unnoticed.hpp"
+
 namespace rnic::remote {
 
 /// Owns a descriptor of the system.
@@ -17,7 +19,9 @@ class Descriptor {
     return *this;
   }
   ~Descriptor() {
-    if (number_ >= 0) close(number_);
+    if (number_ < 0) return;
+    const Unnoticed unnoticed;
+    close(number_);
   }
 
   [[nodiscard]] int get() const { return number_; }

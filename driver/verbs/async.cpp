@@ -1,10 +1,12 @@
 // Asynchronous events, as a program asks for them and acknowledges them.
+#include "driver/unnoticed.hpp"
 #include "driver/verbs/objects.hpp"
 
 namespace rnic::verbs {
 
 void wait_for_acknowledgements(pthread_mutex_t& mutex, pthread_cond_t& cond, const std::uint32_t& acknowledged,
                                std::uint32_t given) {
+  const Uncancelled uncancelled;  // half an object would be left
   pthread_mutex_lock(&mutex);
   while (acknowledged != given) pthread_cond_wait(&cond, &mutex);
   pthread_mutex_unlock(&mutex);
@@ -55,6 +57,7 @@ using namespace rnic::verbs;
 extern "C" {
 
 int ibv_get_async_event(ibv_context* face, ibv_async_event* event) {
+  pthread_testcancel();  // as `read` of what is there
   auto& context = Context::of(face);
   for (;;) {
     context.process->take_events();

@@ -10,9 +10,12 @@
 #include <cerrno>
 #include <new>
 
+#include "driver/unnoticed.hpp"
+
 namespace rnic::verbs {
 
 Result<void> AsyncEvents::open(int channel) {
+  const Unnoticed unnoticed;
   if (auto opened = descriptor_.open(); !opened) {
     close(channel);
     return opened;
@@ -49,6 +52,7 @@ void AsyncEvents::forget(const void* element) {
 
 void AsyncEvents::show(bool waits) const {
   if (getpid() != process_) return;
+  const Unnoticed unnoticed;
   eventfd_t count{};
   static_cast<void>(waits ? eventfd_write(own_, 1) : eventfd_read(own_, &count));
 }

@@ -68,6 +68,7 @@ int ibv_destroy_comp_channel(ibv_comp_channel* face) {
 }
 
 int ibv_get_cq_event(ibv_comp_channel* face, ibv_cq** cq, void** cq_context) {
+  pthread_testcancel();  // as `read` of what is there
   auto& channel = Channel::of(face);
   for (;;) {
     const auto next = next_event(Context::of(face->context), channel);

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
+#include <utility>
 
 #include "driver/verbs/devices.hpp"
 #include "driver/verbs/errors.hpp"
@@ -23,6 +24,7 @@ struct Known {
   const Known* const of_parent;  ///< Of a child of fork; a thread of the parent may have been about to change them
   std::mutex mutex;
   std::vector<std::unique_ptr<Device>> devices;
+  std::vector<std::shared_ptr<DeviceNode>> lost;  ///< Former ways to them, which contexts may still have
 };
 
 /// A child of fork begins anew, for the lock of its parent may be taken for ever.
@@ -63,6 +65,23 @@ void look(Known& all) {
   }
 }
 
+bool is_there(DeviceNode& node) {
+  Machine& machine = node.machine();
+  static_cast<void>(machine.wait(machine.wake_count(), 0));  // it looks
+  return !machine.removed();
+}
+
+/// The way to a device that was found before. A daemon that has closed all its descriptors since then has none, and
+/// finds it anew.
+DeviceNode* way_to(Known& all, Device& device) {
+  if (is_there(*device.found.node)) return device.found.node.get();
+  for (auto& found : find_devices()) {
+    if (found.name != device.found.name) continue;
+    all.lost.push_back(std::exchange(device.found.node, std::move(found.node)));
+  }
+  return device.found.node.get();
+}
+
 }  // namespace
 
 DeviceNode* node_of(Device& device) {
@@ -70,7 +89,7 @@ DeviceNode* node_of(Device& device) {
   const std::lock_guard lock(all.mutex);
   const auto find = [&](auto&& is_it) -> DeviceNode* {
     const auto found = std::find_if(all.devices.begin(), all.devices.end(), is_it);
-    return found == all.devices.end() ? nullptr : (*found)->found.node.get();
+    return found == all.devices.end() ? nullptr : way_to(all, **found);
   };
   if (DeviceNode* const own = find([&](const auto& one) { return one.get() == &device; }); own != nullptr) return own;
   look(all);

@@ -1,9 +1,10 @@
 #include "driver/verbs/hint.hpp"
 
-#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+
+#include "driver/unnoticed.hpp"
 
 namespace rnic::verbs {
 
@@ -11,9 +12,8 @@ void hint(std::atomic_flag& given, std::string_view text) noexcept {
   if (given.test_and_set()) return;
   const char* const wanted = std::getenv("RNIC_HINTS");
   if (wanted != nullptr && std::strcmp(wanted, "0") == 0) return;
-  const int before = errno;
+  const Unnoticed unnoticed;
   std::fprintf(stderr, "rnic: hint: %.*s (RNIC_HINTS=0: no hints)\n", static_cast<int>(text.size()), text.data());
-  errno = before;
 }
 
 void hint_at_grh() noexcept {

@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "driver/remote/attach.hpp"
+#include "driver/unnoticed.hpp"
 #include "driver/verbs/devices.hpp"
 
 namespace rnic::verbs {
@@ -16,6 +17,7 @@ std::vector<FoundDevice> find_devices() {
   if (!node) {
     static bool said = false;
     if (!said) {
+      const Unnoticed unnoticed;
       const auto why = describe(node.error());
       std::fprintf(stderr, "libibverbs (rnic): host %s: %.*s\n", host, static_cast<int>(why.size()), why.data());
     }

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "driver/unnoticed.hpp"
 #include "driver/verbs/objects.hpp"
 #include "driver/verbs/undeclared.hpp"
 
@@ -67,7 +68,9 @@ std::optional<std::string> of_port(Device& device, const std::string& file) {
   if (file == "lid" || file == "sm_lid" || file == "cap_mask") return "0x0";
   if (file == "sm_sl" || file == "lid_mask_count") return "0";
   if (file == "rate") return "100 Gb/sec (4X EDR)";
-  auto port = device.found.node->open();
+  DeviceNode* const node = node_of(device);
+  if (node == nullptr) return {};
+  auto port = node->open();
   if (!port) return {};
   if (file == "state" || file == "phys_state") {
     const auto is = (*port)->call(calls::QueryPort{});
@@ -103,6 +106,7 @@ int copy_text(const std::string& text, char* buffer, std::size_t size) {
 }
 
 int read_real_file(const std::string& path, char* buffer, std::size_t size) {
+  const Uncancelled uncancelled;
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return -1;
   ssize_t length = read(file, buffer, size);

@@ -18,7 +18,8 @@ class WaitDescriptor {
   /// Closes `other` with itself. Errors: kOutOfResources.
   [[nodiscard]] Result<void> add(int other);
   [[nodiscard]] int get() const { return epoll_; }
-  /// Waits until it is readable. An errno: EAGAIN (the program has asked not to block), EINTR.
+  /// Waits until it is readable, as `read` does: it is a cancellation point, and goes on behind a signal handler with
+  /// SA_RESTART. An errno: EAGAIN (the program has asked not to block), EINTR (a handler without).
   [[nodiscard]] int wait() const;
 
  private:
