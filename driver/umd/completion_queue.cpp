@@ -97,9 +97,10 @@ void CompletionQueue::decode_locked() {
 void CompletionQueue::forget(std::uint32_t qpn) {
   const std::lock_guard lock(lock_);
   decode_locked();
-  for (std::uint32_t i = 0; i < backlog_.size(); ++i) {
-    if (backlog_[i].completion.qpn == qpn) backlog_[i].known = false;
-  }
+  const std::uint32_t removed = backlog_.remove([qpn](const Decoded& entry) { return entry.completion.qpn == qpn; });
+  if (removed == 0) return;
+  consumer_ += removed;
+  ring(hw::CqArm::kNone);
 }
 
 void CompletionQueue::report_unknown(std::uint32_t qpn) {

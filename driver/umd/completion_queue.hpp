@@ -81,7 +81,8 @@ class CompletionQueue {
   void attach(std::uint32_t qpn, SendQueue* send, ReceiveSource* receive, void* qp_context);
   /// Decodes what has arrived and forgets the queues. Entries already decoded can still be polled.
   void detach(std::uint32_t qpn, const SendQueue* send, const ReceiveSource* receive);
-  /// Decodes what has arrived; what of it is of `qpn` will not be polled (ibv_modify_qp to RESET). Needs no memory.
+  /// Decodes what has arrived; what of it is of `qpn` is taken out, and its room is free (ibv_modify_qp to RESET,
+  /// ibv_destroy_qp). Needs no memory.
   void forget(std::uint32_t qpn);
 
  private:
@@ -93,7 +94,7 @@ class CompletionQueue {
   using Clients = std::unordered_map<std::uint32_t, Client>;
   struct Decoded {
     Completion completion;
-    bool known;  ///< False: the CQE is of no request that is known, or of one that was forgotten
+    bool known;  ///< False: the CQE is of no request that is known
   };
   static constexpr std::uint32_t kIndexMask = 0xFFFFFF;
 
@@ -116,6 +117,19 @@ class CompletionQueue {
         entries_[place] = entry;
     }
     void pop() { ++first_; }
+    /// Takes out those for which `is_one` holds; the others stay in their order. Returns how many went.
+    template <typename IsOne>
+    std::uint32_t remove(IsOne&& is_one) {
+      std::uint32_t kept = 0;
+      for (std::uint32_t i = 0; i < size(); ++i) {
+        if (is_one((*this)[i])) continue;
+        if (kept != i) (*this)[kept] = (*this)[i];
+        ++kept;
+      }
+      const std::uint32_t removed = size() - kept;
+      last_ -= removed;
+      return removed;
+    }
 
    private:
     std::vector<Decoded> entries_;

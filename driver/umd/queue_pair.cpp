@@ -88,7 +88,7 @@ Result<std::shared_ptr<QueuePair>> QueuePair::create_idle(std::shared_ptr<Proces
 }
 
 QueuePair::~QueuePair() {
-  if (!leave(true) && kernel_qp_ != nullptr) leave_queues();
+  if (!leave({.groups_too = true}) && kernel_qp_ != nullptr) leave_queues({});
 }
 
 Result<void> QueuePair::post_send(const SendRequest& request) { return post_here(request); }

@@ -121,6 +121,8 @@ class QueuePair final : public EventSink {
   /// Flushes both queues and leaves the device. Completions not polled can still be polled. Nothing may be posted
   /// afterwards. Errors: kBusy (attached to a multicast group; it is as before), those of KernelQp::destroy.
   Result<void> close();
+  /// The same, but completions not polled are gone (ibv_destroy_qp).
+  Result<void> close_and_forget();
 
   void on_event(const hw::Eqe& eqe) override;
 
@@ -140,12 +142,17 @@ class QueuePair final : public EventSink {
   Result<void> post_after_decoding(const Request& request);
   Result<void> build(const Spec& spec);
   Result<void> flush_idle();
-  Result<void> leave(bool groups_too);
+  /// How it is left.
+  struct Leaving {
+    bool groups_too{};  ///< Also multicast groups
+    bool forgetting{};  ///< Completions not polled are gone
+  };
+  Result<void> leave(Leaving how);
   Result<void> enter_reset(QpAttributes given);
   [[nodiscard]] ReceiveSource* receive_source() const;
   void ring_receives();
   void decode();
-  void leave_queues();
+  void leave_queues(Leaving how);
   /// Runs `body` while no other control function runs. kInvalidState if the queue pair is closed.
   template <typename Body>
   Result<void> change(Body&& body);

@@ -123,27 +123,33 @@ Result<void> QueuePair::flush_idle() {
   return kernel_qp_->to_init({});
 }
 
-Result<void> QueuePair::close() { return leave(false); }
+Result<void> QueuePair::close() { return leave({}); }
+
+Result<void> QueuePair::close_and_forget() { return leave({.forgetting = true}); }
 
 /// Also of a queue pair that was not built to the end.
-Result<void> QueuePair::leave(bool groups_too) {
+Result<void> QueuePair::leave(Leaving how) {
   auto closed = change([&]() -> Result<void> {
     if (kernel_qp_ == nullptr) return {};
     if (send_ != nullptr && process_->alive()) send_->ring_deferred();
     if (process_->alive()) ring_receives();
-    auto done = groups_too ? kernel_qp_->destroy_with_ties() : kernel_qp_->destroy();
+    auto done = how.groups_too ? kernel_qp_->destroy_with_ties() : kernel_qp_->destroy();
     if (!done && done.error() == Error::kBusy) return done;
     state_ = State::kClosed;
-    leave_queues();
+    leave_queues(how);
     return done;
   });
   return state() == State::kClosed && !closed && closed.error() == Error::kInvalidState ? Result<void>() : closed;
 }
 
-void QueuePair::leave_queues() {
+void QueuePair::leave_queues(Leaving how) {
   process_->events().unsubscribe(EventTable::Of::kQp, qpn());
   send_cq_->detach(qpn(), send_.get(), nullptr);
   receive_cq_->detach(qpn(), nullptr, receive_source());
+  if (how.forgetting) {
+    send_cq_->forget(qpn());
+    if (receive_cq_ != send_cq_) receive_cq_->forget(qpn());
+  }
   if (on_shared_receives_) shared_receives_->detach(receive_cq_);
 }
 

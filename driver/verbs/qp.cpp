@@ -131,7 +131,7 @@ ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* attributes) {
 
 int ibv_destroy_qp(ibv_qp* face) {
   auto& qp = Qp::of(face);
-  if (const int error = errno_of(qp.core->close()); error != 0) return error;
+  if (const int error = errno_of(qp.core->close_and_forget()); error != 0) return error;
   qp.sink->stop();
   wait_for_acknowledgements(face->mutex, face->cond, face->events_completed, qp.async_events);
   end_face(*face);

@@ -280,6 +280,45 @@ TEST_CASE_METHOD(VerbsFixture, "a queue pair that begins anew has no completions
   CHECK(ibv_destroy_cq(cq) == 0);
 }
 
+TEST_CASE_METHOD(VerbsFixture,
+                 "a queue pair that is destroyed takes its completions along, its neighbours keep theirs") {
+  ibv_cq* const cq = make_cq(8);
+  ibv_cq* const receives = make_cq();
+  auto attributes = qp_attributes(cq);
+  attributes.recv_cq = receives;
+  ibv_qp* const qp = ibv_create_qp(pd, &attributes);
+  REQUIRE(qp != nullptr);
+  REQUIRE(connect(qp) == 0);
+  ibv_qp* const other = make_connected_qp(cq);
+  ibv_send_wr request{};
+  request.opcode = IBV_WR_SEND;
+  request.send_flags = IBV_SEND_SIGNALED;
+  ibv_send_wr* bad = nullptr;
+  for (ibv_qp* const of : {qp, other, qp, other, qp}) {
+    request.wr_id = of->qp_num;
+    REQUIRE(ibv_post_send(of, &request, &bad) == 0);
+    device.finish_send(of->qp_num);
+  }
+  REQUIRE(ibv_post_send(qp, &request, &bad) == 0);  // is flushed
+  ibv_recv_wr receive{}, *bad_receive = nullptr;
+  for (int i = 0; i < 2; ++i) REQUIRE(ibv_post_recv(qp, &receive, &bad_receive) == 0);
+  device.finish_receive(qp->qp_num, 1);
+  ibv_wc first{};
+  REQUIRE(ibv_poll_cq(cq, 1, &first) == 1);
+  CHECK(first.wr_id == qp->qp_num);
+  const auto number = other->qp_num;
+  CHECK(ibv_destroy_qp(qp) == 0);
+  CHECK(poll(receives).empty());
+  // The room of what has gone is free, in the device's eyes too.
+  CHECK(device.completion_queues.at(device.pairs.at(number).create.send_cqn).consumed == 4);
+  const auto done = poll(cq);
+  REQUIRE(done.size() == 2);
+  for (const auto& one : done) CHECK(one.wr_id == number);
+  CHECK(ibv_destroy_qp(other) == 0);
+  CHECK(ibv_destroy_cq(receives) == 0);
+  CHECK(ibv_destroy_cq(cq) == 0);
+}
+
 TEST_CASE_METHOD(VerbsFixture, "a path leads to a station that the machine knows, from an address of the port") {
   ibv_cq* const cq = make_cq();
   ibv_qp* const qp = make_qp(cq);
