@@ -36,7 +36,7 @@ bool CompletionQueue::cancel(const OVERLAPPED* one) {
   OverlappedRequests cancelled;
   {
     const std::lock_guard lock(mutex_);
-    take_requests(pending_, one, cancelled);
+    for (auto& requests : pending_) take_requests(requests, one, cancelled);
   }
   for (auto& request : cancelled) request.complete(ND_CANCELED);
   return !cancelled.empty();
@@ -46,8 +46,7 @@ HRESULT CompletionQueue::GetOverlappedResult(OVERLAPPED* overlapped, BOOL wait) 
   return guarded([&] { return overlapped_result(process_->node(), overlapped, wait != FALSE); });
 }
 
-// The processor to whose event queue the notifications go, if one was asked for: which thread takes them from there is
-// the process's affair.
+// The processor to whose event queue the notifications go: which thread takes them from there is the process's affair.
 HRESULT CompletionQueue::GetNotifyAffinity(USHORT* group, KAFFINITY* affinity) {
   if (group == nullptr || affinity == nullptr) return ND_INVALID_PARAMETER;
   if (!process_->usable()) return ND_DEVICE_REMOVED;
@@ -72,10 +71,11 @@ HRESULT CompletionQueue::Notify(ULONG type, OVERLAPPED* overlapped) {
     if (kind == hw::CqArm::kNone) return ND_INVALID_PARAMETER_1;
     if (!process_->usable()) return ND_DEVICE_REMOVED;
     // What has happened finishes earlier requests, not this one.
+    const std::uint32_t place = kind == hw::CqArm::kSolicited ? core_->place() : 0;
     process_->take_events();
     OverlappedRequests request;
     if (const HRESULT status = prepare_request(overlapped, file_, request); status != ND_SUCCESS) return status;
-    switch (admit(kind, request)) {
+    switch (admit(kind, request, place)) {
       case Admission::kArm: core_->arm(kind); break;
       case Admission::kPend: break;
       case Admission::kFire: request.front().complete(ND_SUCCESS); break;
@@ -86,16 +86,34 @@ HRESULT CompletionQueue::Notify(ULONG type, OVERLAPPED* overlapped) {
   });
 }
 
-CompletionQueue::Admission CompletionQueue::admit(hw::CqArm kind, OverlappedRequests& request) {
+CompletionQueue::Admission CompletionQueue::admit(hw::CqArm kind, OverlappedRequests& request, std::uint32_t place) {
   const std::lock_guard lock(mutex_);
   if (dead_) return Admission::kDead;
   if (overrun_) return Admission::kOverrun;
   request.front().begin();
   if (takes_unclaimed_event(kind)) return Admission::kFire;
-  pending_.splice(pending_.end(), request);
-  if (kind <= armed_) return Admission::kPend;
-  armed_ = kind;
-  return Admission::kArm;
+  const bool stronger = kind > strongest();
+  auto& requests = pending(kind);
+  if (requests.empty()) place_ = kind == hw::CqArm::kSolicited ? place : place_;
+  requests.splice(requests.end(), request);
+  return stronger ? Admission::kArm : Admission::kPend;
+}
+
+/// Kind of those that pend.
+hw::CqArm CompletionQueue::strongest() const {
+  auto kind = pending_.size() - 1;
+  while (kind != 0 && pending_.at(kind).empty()) --kind;
+  return static_cast<hw::CqArm>(kind);
+}
+
+/// What the device was armed for before, and has reported, may be something else.
+bool CompletionQueue::is_for_pending() {
+  const hw::CqArm kind = strongest();
+  if (kind == hw::CqArm::kSolicited && !core_->solicited_since(place_)) {
+    core_->renew_arm(kind);
+    return false;
+  }
+  return kind > hw::CqArm::kErrors;
 }
 
 /// The event was for some entry or other. What a weaker Notify does not want of it stays for one that does.
@@ -120,7 +138,7 @@ void CompletionQueue::on_event(const hw::Eqe& eqe) {
         status = ND_INTERNAL_ERROR;
         break;
       default:
-        if (armed_ <= hw::CqArm::kErrors) {
+        if (!is_for_pending()) {
           unclaimed_event_ = true;
           return;
         }
@@ -133,8 +151,7 @@ void CompletionQueue::finish_all(HRESULT status) {
   OverlappedRequests finished;
   {
     const std::lock_guard lock(mutex_);
-    finished.swap(pending_);
-    armed_ = hw::CqArm::kNone;
+    for (auto& requests : pending_) take_requests(requests, nullptr, finished);
   }
   for (auto& request : finished) request.complete(status);
 }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -17,7 +19,9 @@ namespace rnic::nd2 {
 /// Notify (decisions 27): the device keeps the arm and knows which entries are newer than the last event, so a
 /// Notify is an arm, and an event finishes every Notify that is pending. An event that finds none (its Notify was
 /// cancelled, or two arms were under way at once) is kept for the next one, for the device will not repeat it: for one
-/// of any entry, and for one of solicited entries if such an entry waits to be read.
+/// of any entry, and for one of solicited entries if such an entry waits to be read. The arm of a Notify that was
+/// cancelled stays in the device too: an event behind which no solicited entry stands is then none for a Notify of
+/// solicited entries, which goes on to pend.
 ///
 /// When the device has failed, every Notify that is pending ends with ND_INTERNAL_ERROR, and calls answer
 /// ND_DEVICE_REMOVED (decisions 58).
@@ -49,7 +53,10 @@ class CompletionQueue final : public ComObject<IND2CompletionQueue, CompletionQu
   /// What becomes of a new Notify.
   enum class Admission : std::uint8_t { kArm, kPend, kFire, kOverrun, kDead };
 
-  Admission admit(hw::CqArm kind, OverlappedRequests& request);
+  Admission admit(hw::CqArm kind, OverlappedRequests& request, std::uint32_t place);
+  [[nodiscard]] OverlappedRequests& pending(hw::CqArm kind) { return pending_.at(static_cast<std::size_t>(kind)); }
+  [[nodiscard]] hw::CqArm strongest() const;
+  [[nodiscard]] bool is_for_pending();
   [[nodiscard]] bool takes_unclaimed_event(hw::CqArm kind);
   void finish_all(HRESULT status);
   [[gnu::cold, gnu::noinline]] HRESULT take_failure(hw::CqeStatus status, umd::RequestKind kind, std::uint32_t qpn);
@@ -58,8 +65,8 @@ class CompletionQueue final : public ComObject<IND2CompletionQueue, CompletionQu
   const std::shared_ptr<OverlappedFile> file_;
   const std::shared_ptr<umd::CompletionQueue> core_;
   std::mutex mutex_;
-  OverlappedRequests pending_;
-  hw::CqArm armed_ = hw::CqArm::kNone;  ///< Strongest kind of the pending ones
+  std::array<OverlappedRequests, 4> pending_;  ///< By hw::CqArm
+  std::uint32_t place_{};                      ///< In the queue, when the first of kSolicited began to pend
   bool unclaimed_event_{};
   bool overrun_{};
   bool dead_{};

@@ -71,11 +71,18 @@ class CompletionQueue {
   /// Whether an entry that a solicited event is for (a solicited message, or an error) has arrived and was not polled
   /// yet.
   [[nodiscard]] bool solicited_waits();
+  /// A place behind all entries that have arrived.
+  [[nodiscard]] std::uint32_t place();
+  /// Whether an entry that a solicited event is for has arrived behind `place`, polled or not; true also if too much
+  /// has come since then to say.
+  [[nodiscard]] bool solicited_since(std::uint32_t place);
   /// How many entries have arrived and were not polled yet.
   [[nodiscard]] std::uint32_t waiting();
 
   /// Asks for one event; also tells the consumer index. Lets no time pass but the cost of the call.
   void arm(hw::CqArm kind);
+  /// The same from where no time may pass: what was armed before has been used up by something else.
+  void renew_arm(hw::CqArm kind);
 
   /// CQEs of `qpn` belong to these queues (either may be null) from now on. Throws std::bad_alloc.
   void attach(std::uint32_t qpn, SendQueue* send, ReceiveSource* receive, void* qp_context);
@@ -140,6 +147,8 @@ class CompletionQueue {
 
   enum class Decoding : std::uint8_t { kNothingThere, kUnknown, kDone };
 
+  /// An entry of the present ring once more. Nothing: the device has written another one there since.
+  [[nodiscard]] std::optional<hw::Cqe> decode_again(std::uint32_t index) const;
   void decode_locked();
   Decoding decode_next(Completion& completion);
   [[nodiscard]] bool resolve(const hw::Cqe& cqe, Completion& completion);
