@@ -703,7 +703,7 @@ struct CreateCq {
   struct Answer {
     AnswerHeader header{};
     MemoryRange ring{};
-    std::uint64_t affinity{};  ///< The processor of its event queue, if it was asked for; 0: any
+    std::uint64_t affinity{};  ///< The processor of its event queue
     Handle cq{};
     std::uint32_t cqn{};
     std::uint8_t log_depth{};
@@ -851,7 +851,7 @@ struct CreateSrq {
   struct Answer {
     AnswerHeader header{};
     MemoryRange ring{};
-    std::uint64_t affinity{};  ///< The processor of its event queue, if it was asked for; 0: any
+    std::uint64_t affinity{};  ///< The processor of its event queue
     Handle srq{};
     std::uint32_t srqn{};
   };

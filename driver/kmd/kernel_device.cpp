@@ -336,11 +336,8 @@ std::uint32_t KernelDevice::random_psn() { return static_cast<std::uint32_t>(dev
 std::uint32_t KernelDevice::next_eqn(const DeviceLife& life, std::uint64_t& affinity) {
   const std::uint32_t turn = next_eq_.fetch_add(1);
   const auto count = static_cast<unsigned>(life.event_queues.size());
-  std::uint64_t wanted = affinity & bits::mask(count);
-  if (wanted == 0) {
-    affinity = 0;
-    return life.event_queues[turn % count]->eqn();
-  }
+  const std::uint64_t all = bits::mask(count);
+  std::uint64_t wanted = (affinity & all) != 0 ? affinity & all : all;
   for (unsigned skip = turn % static_cast<unsigned>(std::popcount(wanted)); skip != 0; --skip) wanted &= wanted - 1;
   const auto chosen = static_cast<unsigned>(std::countr_zero(wanted));
   affinity = 1ULL << chosen;

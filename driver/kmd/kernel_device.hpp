@@ -209,8 +209,8 @@ class KernelDevice {
   void adopt_orphan(std::unique_ptr<KernelMr> region) noexcept;
   void reap_orphans();
   Result<std::unique_ptr<KernelQp>> make_qp(const QpSpec& spec);
-  /// An event queue for a new object: one of those of the processors in `affinity`, in turn. What there is no event
-  /// queue for is taken out of `affinity`; what is left names the one that was chosen, or is 0: any.
+  /// An event queue for a new object: one of those of the processors in `affinity`, in turn; of all, if there is none
+  /// of them. Then `affinity` is the processor of the one that was chosen.
   std::uint32_t next_eqn(const DeviceLife& life, std::uint64_t& affinity);
   void hand_out(DeviceLife& life, const hw::Eqe& eqe);
   Device& device_;

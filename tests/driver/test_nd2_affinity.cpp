@@ -72,15 +72,17 @@ TEST_CASE_METHOD(AffinityFixture, "of several processors each is chosen in turn"
   CHECK(chosen == std::set<std::uint32_t>{1, 3});
 }
 
-TEST_CASE_METHOD(AffinityFixture, "without an affinity, or with one that can't be had, any event queue serves") {
+TEST_CASE_METHOD(AffinityFixture,
+                 "without an affinity, or with one that can't be had, any event queue serves, and is told") {
   std::set<std::uint32_t> chosen;
   for (const KAFFINITY mask : {KAFFINITY{0}, KAFFINITY{0xF0}, ~KAFFINITY{0} << 4}) {
     for (int i = 0; i < 4; ++i) {
       const auto [told, eqn] = queue(0, mask);
-      CHECK(told == 0);
+      CHECK(told == KAFFINITY{1} << eqn);  // of that which was chosen
       chosen.insert(eqn);
     }
   }
   CHECK(chosen.size() == 4);
-  CHECK(queue(1, 0b1).first == 0);  // there is no such group
+  const auto [told, eqn] = queue(1, 0b1);  // there is no such group
+  CHECK(told == KAFFINITY{1} << eqn);
 }

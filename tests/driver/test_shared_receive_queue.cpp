@@ -315,7 +315,7 @@ TEST_CASE_METHOD(SrqFixtureWithEvents, "Receive answers as the interface says") 
   USHORT group = 7;
   KAFFINITY affinity = 7;
   CHECK(srq->GetNotifyAffinity(&group, &affinity) == ND_SUCCESS);
-  CHECK((group == 0 && affinity == 0));
+  CHECK((group == 0 && affinity == 1));
   CHECK(srq->GetNotifyAffinity(nullptr, &affinity) == ND_INVALID_PARAMETER);
 }
 
