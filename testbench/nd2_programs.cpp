@@ -6,6 +6,7 @@
 
 #include "driver/costs.hpp"
 #include "driver/nd2/handles.hpp"
+#include "driver/umd/waiting.hpp"
 #include "testbench/app_runner.hpp"
 #include "testbench/sim_device.hpp"
 
@@ -38,6 +39,7 @@ class Nd2Programs::Process {
   const std::string name;
   const std::shared_ptr<win32::Waiter> waiter;
   nd2::Framework framework;
+  umd::SpinLook spins;
   std::optional<int> code;
   std::vector<sc_core::sc_process_handle> threads;
   sc_core::sc_event never;
@@ -150,12 +152,15 @@ bool Nd2Programs::start_thread(std::function<void()> body) {
   return true;
 }
 
-void Nd2Programs::elapse(std::uint64_t ns) {
-  if (const auto process = current()) process->node.machine().elapse(ns);
+void Nd2Programs::spin(std::uint64_t ns) {
+  const auto process = current();
+  if (process == nullptr) return;
+  process->node.machine().elapse(ns);
+  process->spins.look(process->node);
 }
 
-void Nd2Programs::pause() { elapse(kPauseNs); }
+void Nd2Programs::pause() { spin(kPauseNs); }
 
-void Nd2Programs::yield() { elapse(cost::kControlCallNs); }
+void Nd2Programs::yield() { spin(cost::kControlCallNs); }
 
 }  // namespace rnic::testbench

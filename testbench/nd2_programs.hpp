@@ -52,7 +52,7 @@ class Nd2Programs final : public win32::Surroundings {
   [[nodiscard]] std::shared_ptr<Process> current();
   void run_as(const std::shared_ptr<Process>& process, const std::function<void()>& body);
   void spawn(const std::shared_ptr<Process>& process, std::function<void()> body);
-  void elapse(std::uint64_t ns);
+  void spin(std::uint64_t ns);
 
   static Nd2Programs* instance_;
   std::map<const void*, std::shared_ptr<Process>> threads_;  ///< By thread of simulated time

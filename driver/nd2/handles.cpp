@@ -14,6 +14,7 @@ class NodeWaiter final : public win32::Waiter {
   win32::Waited wait_until(const std::function<bool()>& done, std::uint64_t timeout_ns) override {
     const std::uint64_t begun = node_.machine().now_ns();
     if (umd::wait_until(node_, done, timeout_ns)) return win32::Waited::kDone;
+    if (timeout_ns == 0) umd::poll_in_vain(node_.machine());
     return node_.machine().now_ns() - begun >= timeout_ns ? win32::Waited::kTimeout : win32::Waited::kGone;
   }
   void wake() override { node_.machine().wake(); }

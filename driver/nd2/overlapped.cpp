@@ -1,6 +1,5 @@
 #include "driver/nd2/overlapped.hpp"
 
-#include "driver/costs.hpp"
 #include "driver/umd/waiting.hpp"
 
 namespace rnic::nd2 {
@@ -71,8 +70,7 @@ HRESULT overlapped_result(DeviceNode& node, OVERLAPPED* overlapped, bool wait) {
   if (load_status(overlapped) != ND_PENDING) return load_status(overlapped);
   if (!wait) {
     // A thread may do nothing but ask.
-    node.machine().elapse(cost::kPollNs);
-    node.machine().relax();
+    umd::poll_in_vain(node.machine());
     node.takers().take_events();
     return load_status(overlapped);
   }

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <chrono>
 
-#include "driver/umd/waiting.hpp"
-
 namespace rnic::nd2 {
 namespace {
 
@@ -35,6 +33,7 @@ win32::Waited ProcessSurroundings::wait_until(const std::function<bool()>& done,
     const std::uint64_t passed = now_ns() - begun;
     const std::uint64_t left = timeout_ns == win32::kForever ? kForever : timeout_ns - std::min(timeout_ns, passed);
     if (umd::wait_until(node_, done, left)) return win32::Waited::kDone;
+    if (timeout_ns == 0) umd::poll_in_vain(node_.machine());
     if (now_ns() - begun >= timeout_ns) return win32::Waited::kTimeout;
     ++without_device_;
     {
@@ -43,6 +42,11 @@ win32::Waited ProcessSurroundings::wait_until(const std::function<bool()>& done,
     }
     --without_device_;
   }
+}
+
+void ProcessSurroundings::yield() {
+  spins_.look(node_);
+  win32::Surroundings::yield();
 }
 
 void ProcessSurroundings::wake() {

@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "driver/kernel_calls/kernel_port.hpp"
+#include "driver/umd/waiting.hpp"
 #include "driver/win32/surroundings.hpp"
 
 namespace rnic::nd2 {
@@ -18,14 +19,16 @@ class ProcessSurroundings final : public win32::Surroundings, private win32::Wai
 
   win32::Waiter& waiter() override { return *this; }
   std::uint64_t now_ns() override;
-  /// Whoever spins waits for the machine, which may want the same processor.
+  /// Whoever spins waits for the machine, which may want the same processor; and nobody but he takes the events.
   void pause() override { yield(); }
+  void yield() override;
 
  private:
   win32::Waited wait_until(const std::function<bool()>& done, std::uint64_t timeout_ns) override;
   void wake() override;
 
   DeviceNode& node_;
+  umd::SpinLook spins_;
   std::mutex mutex_;
   std::condition_variable woken_;
   std::atomic<std::uint64_t> wakes_{};

@@ -28,4 +28,17 @@ bool wait_until(DeviceNode& node, const std::function<bool()>& done, std::uint64
   }
 }
 
+void poll_in_vain(Machine& machine) {
+  machine.elapse(cost::kPollNs);
+  machine.relax();
+}
+
+void SpinLook::look(DeviceNode& node) {
+  Machine& machine = node.machine();
+  const std::uint64_t count = machine.wake_count();
+  if (seen_.exchange(count, std::memory_order_relaxed) == count) return;
+  if (const unsigned taken = node.takers().take_events(); taken != 0) machine.elapse(taken * cost::kEventNs);
+  node.takers().work();
+}
+
 }  // namespace rnic::umd

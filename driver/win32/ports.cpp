@@ -99,7 +99,7 @@ BOOL PostQueuedCompletionStatus(HANDLE port, DWORD bytes, ULONG_PTR key, LPOVERL
 
 BOOL GetOverlappedResult(HANDLE, LPOVERLAPPED overlapped, LPDWORD bytes, BOOL wait) {
   if (overlapped == nullptr || bytes == nullptr) return fail(ERROR_INVALID_PARAMETER);
-  if (status_of(*overlapped) == STATUS_PENDING) {
+  if (!HasOverlappedIoCompleted(overlapped)) {
     if (wait == FALSE) return fail(ERROR_IO_INCOMPLETE);
     if (find_handle_as<Event>(overlapped->hEvent) == nullptr) return fail(ERROR_INVALID_HANDLE);
     if (WaitForSingleObject(overlapped->hEvent, INFINITE) == WAIT_FAILED) return FALSE;

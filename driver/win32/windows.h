@@ -93,8 +93,18 @@ BOOL GetQueuedCompletionStatusEx(HANDLE port, LPOVERLAPPED_ENTRY entries, ULONG 
 BOOL PostQueuedCompletionStatus(HANDLE port, DWORD bytes, ULONG_PTR key, LPOVERLAPPED overlapped);
 
 // Overlapped operations.
+/// One turn of a loop that waits for what another thread, or a device, writes into memory: the processor rests for a
+/// moment, and in simulated time that moment passes, which it does in no loop without a call. Operations complete
+/// meanwhile. _mm_pause is the same.
+void YieldProcessor();
+/// Of one that has not it is such a turn.
 [[nodiscard]] inline bool HasOverlappedIoCompleted(const OVERLAPPED* overlapped) {
-  return static_cast<NTSTATUS>(__atomic_load_n(&overlapped->Internal, __ATOMIC_ACQUIRE)) != 0x103;
+  const auto completed = [overlapped] {
+    return static_cast<NTSTATUS>(__atomic_load_n(&overlapped->Internal, __ATOMIC_ACQUIRE)) != 0x103;
+  };
+  if (completed()) return true;
+  YieldProcessor();
+  return completed();
 }
 /// Of an operation on `file`, whose event it waits for, if asked to. FALSE: ERROR_IO_INCOMPLETE (not asked to wait),
 /// ERROR_INVALID_HANDLE (there is no event to wait for), what the operation has failed with.
@@ -163,9 +173,6 @@ struct SYSTEM_INFO {
   DWORD dwAllocationGranularity;
 };
 void GetSystemInfo(SYSTEM_INFO* info);
-/// One turn of a loop that waits for what another thread, or a device, writes into memory: the processor rests for a
-/// moment, and in simulated time that moment passes, which it does in no loop without a call. _mm_pause is the same.
-void YieldProcessor();
 #if defined(__x86_64__) || defined(__i386__)
 #include <xmmintrin.h>
 #define _mm_pause YieldProcessor

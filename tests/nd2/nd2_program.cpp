@@ -1,7 +1,9 @@
 // A program of NetworkDirect as it is written for Windows: `nd2_program server ADDRESS` waits for one connection and a
 // message and answers it, `nd2_program client ADDRESS` makes them, `nd2_program info` says what it finds, `nd2_program
-// large ADDRESS` takes as much as adapters should have at least. It knows the published interfaces and nothing of this
-// project.
+// large ADDRESS` takes as much as adapters should have at least, `nd2_program polls ADDRESS` waits in loops that only
+// ask. It knows the published interfaces and nothing of this project.
+#include <unistd.h>
+
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -176,33 +178,108 @@ int ask(const char* address) {
   return 0;
 }
 
+/// An adapter and a region, with memory for it.
+struct Registering {
+  Registering(const char* address, SIZE_T size) : bytes(size) {
+    const sockaddr_in own = address_of(address, 0);
+    require(NdOpenAdapter(IID_IND2Adapter, generic(own), sizeof own, reinterpret_cast<void**>(&adapter)),
+            "NdOpenAdapter");
+    require(adapter->CreateOverlappedFile(&file), "CreateOverlappedFile");
+    request.hEvent = CreateEvent(nullptr, FALSE, FALSE, nullptr);
+    memory = VirtualAlloc(nullptr, bytes, MEM_COMMIT | MEM_RESERVE, PAGE_READWRITE);
+    if (memory == nullptr) require(E_FAIL, "VirtualAlloc");
+    require(adapter->CreateMemoryRegion(IID_IND2MemoryRegion, file, reinterpret_cast<void**>(&region)),
+            "CreateMemoryRegion");
+  }
+  Registering(const Registering&) = delete;
+  Registering& operator=(const Registering&) = delete;
+  ~Registering() {
+    region->Release();
+    VirtualFree(memory, 0, MEM_RELEASE);
+    CloseHandle(request.hEvent);
+    CloseHandle(file);
+    std::printf("left %u\n", adapter->Release());
+  }
+
+  const SIZE_T bytes;
+  IND2Adapter* adapter = nullptr;
+  HANDLE file = nullptr;
+  OVERLAPPED request{};
+  void* memory = nullptr;
+  IND2MemoryRegion* region = nullptr;
+};
+
 /// A region of 2 GiB.
 int take_much(const char* address) {
-  constexpr SIZE_T kBytes = SIZE_T{2} << 30;
-  const sockaddr_in own = address_of(address, 0);
-  IND2Adapter* adapter = nullptr;
-  require(NdOpenAdapter(IID_IND2Adapter, generic(own), sizeof own, reinterpret_cast<void**>(&adapter)),
-          "NdOpenAdapter");
-  HANDLE file = nullptr;
-  require(adapter->CreateOverlappedFile(&file), "CreateOverlappedFile");
-  OVERLAPPED request{};
-  request.hEvent = CreateEvent(nullptr, FALSE, FALSE, nullptr);
-  void* const memory = VirtualAlloc(nullptr, kBytes, MEM_COMMIT | MEM_RESERVE, PAGE_READWRITE);
-  if (memory == nullptr) require(E_FAIL, "VirtualAlloc");
-  IND2MemoryRegion* region = nullptr;
-  require(adapter->CreateMemoryRegion(IID_IND2MemoryRegion, file, reinterpret_cast<void**>(&region)),
-          "CreateMemoryRegion");
+  Registering one(address, SIZE_T{2} << 30);
   const auto finish = [&](HRESULT status, const char* what) {
-    require(status == ND_PENDING ? region->GetOverlappedResult(&request, TRUE) : status, what);
+    require(status == ND_PENDING ? one.region->GetOverlappedResult(&one.request, TRUE) : status, what);
   };
-  finish(region->Register(memory, kBytes, 0, &request), "Register");
-  std::printf("registered %zu bytes\n", kBytes);
-  finish(region->Deregister(&request), "Deregister");
-  region->Release();
-  VirtualFree(memory, 0, MEM_RELEASE);
-  CloseHandle(request.hEvent);
-  CloseHandle(file);
-  std::printf("left %u\n", adapter->Release());
+  finish(one.region->Register(one.memory, one.bytes, 0, &one.request), "Register");
+  std::printf("registered %zu bytes\n", one.bytes);
+  finish(one.region->Deregister(&one.request), "Deregister");
+  return 0;
+}
+
+/// Registers and deregisters, and asks with `completed` for the end of both.
+template <typename Completed>
+void poll_in(Registering& one, const char* how, Completed&& completed) {
+  bool pended = false;
+  const auto finish = [&](HRESULT status, const char* what) {
+    if (status == ND_PENDING) {
+      pended = true;
+      while (!completed()) continue;
+      status = one.region->GetOverlappedResult(&one.request, FALSE);
+    }
+    require(status, what);
+  };
+  finish(one.region->Register(one.memory, one.bytes, 0, &one.request), "Register");
+  finish(one.region->Deregister(&one.request), "Deregister");
+  std::printf("%s: %s\n", how, pended ? "done" : "nothing has pended");
+}
+
+/// A thread that asks and never waits comes to an end in each of these loops.
+int poll_in_all_ways(const char* address) {
+  constexpr unsigned kPatience = 100;  // seconds
+  alarm(kPatience);
+  Registering one(address, SIZE_T{32} << 20);
+  OVERLAPPED& request = one.request;
+  const HANDLE port = CreateIoCompletionPort(one.file, nullptr, 0, 0);
+  const auto arrived = [&] {
+    DWORD bytes = 0;
+    ULONG_PTR key = 0;
+    OVERLAPPED* which = nullptr;
+    return GetQueuedCompletionStatus(port, &bytes, &key, &which, 0) != FALSE && which == &request;
+  };
+  poll_in(one, "GetQueuedCompletionStatus", arrived);
+  // The event alone from here on.
+  const HANDLE event = request.hEvent;
+  request.hEvent = reinterpret_cast<HANDLE>(reinterpret_cast<ULONG_PTR>(event) | 1);
+  poll_in(one, "HasOverlappedIoCompleted", [&] { return HasOverlappedIoCompleted(&request); });
+  const auto is_final = [&] {
+    return static_cast<HRESULT>(*static_cast<volatile ULONG_PTR*>(&request.Internal)) != ND_PENDING;
+  };
+  poll_in(one, "YieldProcessor", [&] {
+    YieldProcessor();
+    return is_final();
+  });
+  poll_in(one, "SwitchToThread", [&] {
+    SwitchToThread();
+    return is_final();
+  });
+  poll_in(one, "Sleep", [&] {
+    Sleep(0);
+    return is_final();
+  });
+  ResetEvent(event);
+  poll_in(one, "WaitForSingleObject", [&] { return WaitForSingleObject(event, 0) == WAIT_OBJECT_0; });
+  poll_in(one, "WaitForMultipleObjects", [&] { return WaitForMultipleObjects(1, &event, TRUE, 0) == WAIT_OBJECT_0; });
+  poll_in(one, "GetOverlappedResult", [&] {
+    DWORD bytes = 0;
+    return GetOverlappedResult(one.file, &request, &bytes, FALSE) != FALSE;
+  });
+  request.hEvent = event;
+  CloseHandle(port);
   return 0;
 }
 
@@ -212,6 +289,7 @@ int run(int count, char* arguments[]) {
   if (role == "server" && count == 3) return serve(arguments[2]);
   if (role == "client" && count == 3) return ask(arguments[2]);
   if (role == "large" && count == 3) return take_much(arguments[2]);
+  if (role == "polls" && count == 3) return poll_in_all_ways(arguments[2]);
   return 2;
 }
 

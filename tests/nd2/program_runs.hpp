@@ -19,6 +19,11 @@ inline Words operator+(Words first, const Words& second) {
   return first;
 }
 
+/// Ways to ask for the end of an overlapped operation without waiting: `nd2_program polls`.
+inline const Words kPolls{
+    "GetQueuedCompletionStatus", "HasOverlappedIoCompleted", "YieldProcessor",     "SwitchToThread", "Sleep",
+    "WaitForSingleObject",       "WaitForMultipleObjects",   "GetOverlappedResult"};
+
 /// Both sides of a program with the same options.
 inline Words pair_of(const std::string& program, const Words& options) {
   Words words;

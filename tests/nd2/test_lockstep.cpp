@@ -158,6 +158,11 @@ TEST_CASE("a program written for Windows runs in lockstep as it is") {
   CHECK_FALSE(contains(outcome.output, "stays"));
 }
 
+TEST_CASE("overlapped operations complete in lockstep for a program that only asks") {
+  const auto output = run_twice({"--", "nd2_program", "polls", "10.0.0.1"});
+  for (const auto& way : kPolls) CHECK(contains(output, way + ": done\n"));
+}
+
 TEST_CASE("two programs of one file have variables of their own") {
   // The first one never listens, so the second one is not started; each file is loaded all the same.
   const auto outcome = lockstep({"--", "lockstep_program", "variables", "--", "lockstep_program", "variables"});

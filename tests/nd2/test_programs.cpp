@@ -24,6 +24,12 @@ TEST_CASE("a program registers 2 GiB") {
   CHECK(contains(output, "left 0\n"));
 }
 
+TEST_CASE("overlapped operations complete for a program that only asks") {
+  const auto output = passes({"exec", "--nic", "model", "--", RNIC_PROGRAM, "polls", "10.0.0.1"});
+  for (const auto& way : kPolls) CHECK(contains(output, way + ": done\n"));
+  CHECK(contains(output, "left 0\n"));
+}
+
 TEST_CASE("a program with no machine has no adapters") {
   const auto alone = run({"exec", "--", "env", "-u", "RNIC_HOST", RNIC_PROGRAM, "info"});
   CHECK(alone.code == 3);
