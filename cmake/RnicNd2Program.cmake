@@ -15,7 +15,7 @@ endfunction()
 # rnic_ndk_consumer(NAME SOURCE...): a consumer of the kernel provider interface, with NdkConsumerMain: bin/NAME.so, for rnic lockstep alone.
 function(rnic_ndk_consumer name)
   add_library(${name} MODULE ${ARGN})
-  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/driver/ndk)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/driver/ndk ${PROJECT_SOURCE_DIR}/driver/ndk/names)
   target_link_libraries(${name} PRIVATE rnic_nd2_headers)
   rnic_lockstep_form(${name} ${name})
 endfunction()

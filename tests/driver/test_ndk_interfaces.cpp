@@ -1,7 +1,8 @@
 #include <catch2/catch.hpp>
 
+#include <Ndkpi.h>
+
 #include "driver/nd2/ndspi.h"
-#include "driver/ndk/ndkpi.h"
 
 // The binary interface of NDK: numbers that its documentation and header give.
 
