@@ -18,9 +18,10 @@ class Segments {
  public:
   Segments(LogicalMemory& memory, calls::Handle pd, const NDK_SGE* sgl, ULONG count)
       : list_(umd::SegmentList::of(sgl, count)) {
+    if (count > translated_.size()) return;
     bool logical = false;
     for (ULONG i = 0; i < count; ++i) logical = logical || sgl[i].MemoryRegionToken == kPrivilegedToken;
-    if (!logical || count > translated_.size()) return;
+    if (!logical) return;
     for (ULONG i = 0; i < count; ++i) {
       translated_[i] = sgl[i].MemoryRegionToken == kPrivilegedToken
                            ? memory.translate(pd, sgl[i])

@@ -27,6 +27,11 @@ inline constexpr std::size_t kFastHeadBytes =
     hw::WqeControl::kBytes + hw::WqeRange::kBytes + hw::WqeFastRegister::kBytes;
 static_assert(kFastHeadBytes <= kLineBytes);
 
+/// Of inline data as many as it has bytes (decisions 15), and as many that are empty as others may have.
+constexpr std::uint64_t most_inline_segments(std::uint32_t segments, std::uint32_t inline_bytes) {
+  return std::uint64_t{segments} + inline_bytes;
+}
+
 constexpr RequestKind kind_of(hw::WqeOpcode opcode) {
   switch (opcode) {
     case hw::WqeOpcode::kSend:
@@ -73,6 +78,11 @@ template <typename Segment>
 
 [[gnu::always_inline]] inline Result<void> SendQueue::post_locked(const SendRequest& request) {
   const RequestKind kind = kind_of(request.opcode);
+  // The number of segments is judged before the list is read.
+  if (request.segments.size() > layout_.max_segments && !has_few_inline(request)) [[unlikely]] {
+    ring();
+    return Error::kTooManySegments;
+  }
   const std::uint64_t length = request.segments.bytes();
   if (const auto fits = check(request, kind, length); !fits) [[unlikely]] {
     ring();
@@ -89,9 +99,13 @@ inline bool SendQueue::has_slot() {
   return taken() < layout_.depth;
 }
 
+inline bool SendQueue::has_few_inline(const SendRequest& request) const {
+  const std::uint64_t most = most_inline_segments(layout_.max_segments, layout_.max_inline);
+  return request.inline_data && request.segments.size() <= most;
+}
+
 [[gnu::always_inline]] inline Result<void> SendQueue::check(const SendRequest& request, RequestKind kind,
                                                             std::uint64_t length) {
-  if (!request.inline_data && request.segments.size() > layout_.max_segments) return Error::kTooManySegments;
   if (length > (request.inline_data ? layout_.max_inline : layout_.max_message)) return Error::kMessageTooLong;
   if (is_atomic(kind) && (request.segments.size() != 1 || length != kAtomicBytes || request.inline_data)) {
     return Error::kInvalidParameter;

@@ -101,6 +101,7 @@ class SendQueue {
   };
 
   [[nodiscard]] Result<void> post_locked(const SendRequest& request);
+  [[nodiscard]] bool has_few_inline(const SendRequest& request) const;
   [[nodiscard]] Result<void> check(const SendRequest& request, RequestKind kind, std::uint64_t length);
   [[nodiscard]] std::size_t build(const SendRequest& request, RequestKind kind, std::uint32_t length,
                                   std::uint8_t* wqe) const;

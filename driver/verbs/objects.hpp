@@ -140,6 +140,7 @@ struct PendingSend {
 
 struct Qp {
   ibv_qp_ex face{};
+  std::uint32_t number{};  ///< face's, as it was made
   std::shared_ptr<umd::QueuePair> core;
   std::shared_ptr<AsyncSink> sink;
   std::uint32_t async_events{};

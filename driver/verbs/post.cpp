@@ -87,13 +87,25 @@ int post_key_request(Qp& qp, const ibv_send_wr& request, bool defer) {
                                         .defer = defer}));
 }
 
+/// What the program has of the queue pair is not what it was given: it has written there, or this is another object
+/// (decisions 32).
+bool is_spoilt(const Qp& qp) { return qp.face.qp_base.qp_num != qp.number; }
+
+template <typename Request>
+[[gnu::cold]] int refuse_queue_pair(Request* first, Request** bad) {
+  *bad = first;
+  return EFAULT;
+}
+
 }  // namespace
 
 int post_send(ibv_qp* face, ibv_send_wr* first, ibv_send_wr** bad) {
   auto& qp = Qp::of(face);
+  if (is_spoilt(qp)) [[unlikely]]
+    return refuse_queue_pair(first, bad);
   return post_each(*qp.core, first, bad, [&](const ibv_send_wr& request, bool defer) {
     const auto number = static_cast<unsigned>(number_of(request.opcode));
-    if (number >= std::size(kOperations) || (request.send_flags & ~kSendFlags) != 0 || request.num_sge < 0) [[unlikely]]
+    if (number >= std::size(kOperations) || (request.send_flags & ~kSendFlags) != 0) [[unlikely]]
       return EINVAL;
     const Operation operation = kOperations[number];
     if (operation.moves_data) [[likely]]
@@ -103,7 +115,10 @@ int post_send(ibv_qp* face, ibv_send_wr* first, ibv_send_wr** bad) {
 }
 
 int post_recv(ibv_qp* face, ibv_recv_wr* first, ibv_recv_wr** bad) {
-  return post_receives(*Qp::of(face).core, first, bad);
+  auto& qp = Qp::of(face);
+  if (is_spoilt(qp)) [[unlikely]]
+    return refuse_queue_pair(first, bad);
+  return post_receives(*qp.core, first, bad);
 }
 
 }  // namespace rnic::verbs

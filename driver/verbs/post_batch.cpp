@@ -1,8 +1,8 @@
 // The ibv_wr_* functions: requests are built one after the other, and posted together or not at all.
 #include <algorithm>
-#include <climits>
 #include <cstring>
 
+#include "driver/umd/post_send.hpp"
 #include "driver/verbs/objects.hpp"
 
 namespace rnic::verbs {
@@ -57,23 +57,44 @@ ibv_send_wr* begin_request(ibv_qp_ex* face, ibv_wr_opcode opcode, std::uint64_t 
   return &request;
 }
 
-/// Runs `change` with the parts of the present request; a lack of memory is remembered.
+/// Runs `change` with the parts of the present request and what the queue pair was granted; it returns an errno, which
+/// is remembered as a lack of memory is.
 template <typename Change>
 void with_parts(ibv_qp_ex* face, Change&& change) {
   auto& qp = Qp::of(face);
   PendingSend* const pending = current(qp);
   if (pending == nullptr) return;
-  const int error = or_enomem([&] {
-    change(*pending);
-    return 0;
-  });
+  const int error = or_enomem([&] { return change(*pending, qp.core->granted()); });
   if (error != 0) refuse_batch(qp, error);
 }
 
-void add_inline(PendingSend& pending, const void* address, std::size_t length) {
+/// What is too long is not read. An errno.
+int add_inline(PendingSend& pending, const umd::QueueCapacity& granted, const void* address, std::size_t length) {
+  if (length > granted.inline_bytes - pending.inline_data.size()) return EINVAL;
   pending.request.send_flags |= IBV_SEND_INLINE;
   const auto* const from = static_cast<const std::byte*>(address);
   if (length != 0) pending.inline_data.insert(pending.inline_data.end(), from, from + length);
+  return 0;
+}
+
+/// A list that is too long is not read, as in umd::SendQueue::check. An errno.
+int add_inline_list(PendingSend& pending, const umd::QueueCapacity& granted, std::size_t count,
+                    const ibv_data_buf* list) {
+  int error = count > umd::most_inline_segments(granted.send_segments, granted.inline_bytes) ? EINVAL : 0;
+  for (std::size_t i = 0; error == 0 && i < count; ++i)
+    error = add_inline(pending, granted, list[i].addr, list[i].length);
+  return error;
+}
+
+int set_segments(PendingSend& pending, const umd::QueueCapacity& granted, std::size_t count, const ibv_sge* list) {
+  if (count > granted.send_segments) return EINVAL;
+  pending.request.num_sge = static_cast<int>(count);
+  if (count == 1) {
+    pending.segment = *list;
+  } else {
+    pending.segments.assign(list, list + count);
+  }
+  return 0;
 }
 
 void atomic_request(ibv_qp_ex* face, ibv_wr_opcode opcode, std::uint64_t operation, std::uint32_t key,
@@ -103,27 +124,23 @@ void send_request(ibv_qp_ex* face, ibv_wr_opcode opcode, std::uint64_t operation
 
 void refuse_operation(ibv_qp_ex* face) { refuse_batch(Qp::of(face), EOPNOTSUPP); }
 
-/// Gives a request its segments. EINVAL: there are more than the queue pair may have, whatever state it is in.
-int finish_request(const umd::QueueCapacity& granted, PendingSend& pending) {
+/// Gives a request its segments.
+void finish_request(PendingSend& pending) {
   ibv_send_wr& request = pending.request;
-  if (static_cast<unsigned>(request.num_sge) > granted.send_segments) return EINVAL;
   if ((request.send_flags & IBV_SEND_INLINE) != 0) {
-    if (pending.inline_data.size() > granted.inline_bytes) return EINVAL;
     pending.segment = {.addr = reinterpret_cast<std::uintptr_t>(pending.inline_data.data()),
                        .length = static_cast<std::uint32_t>(pending.inline_data.size()),
                        .lkey = 0};
     request.num_sge = 1;
   }
   request.sg_list = request.num_sge == 1 ? &pending.segment : pending.segments.data();
-  return 0;
 }
 
 /// Several, or none.
 [[gnu::noinline]] int post_batch(Qp& qp) {
   if (qp.batch_size == 0) return 0;
-  const umd::QueueCapacity& granted = qp.core->granted();
   for (std::size_t i = 0; i < qp.batch_size; ++i) {
-    if (const int error = finish_request(granted, qp.batch[i]); error != 0) return error;
+    finish_request(qp.batch[i]);
     qp.batch[i].request.next = i + 1 != qp.batch_size ? &qp.batch[i + 1].request : nullptr;
   }
   if (!qp.core->has_room(qp.batch_size)) return ENOMEM;
@@ -134,8 +151,7 @@ int finish_request(const umd::QueueCapacity& granted, PendingSend& pending) {
 /// One finds out by itself whether there is room.
 int post_one(Qp& qp) {
   PendingSend& pending = qp.batch[0];
-  if (const int error = finish_request(qp.core->granted(), pending); error != 0) [[unlikely]]
-    return error;
+  finish_request(pending);
   pending.request.next = nullptr;
   ibv_send_wr* bad = nullptr;
   return post_send(&qp.face.qp_base, &pending.request, &bad);
@@ -200,11 +216,13 @@ void set_setters(ibv_qp_ex& qp) {
   };
   qp.wr_set_xrc_srqn = [](ibv_qp_ex* of, std::uint32_t) { refuse_operation(of); };
   qp.wr_set_inline_data = [](ibv_qp_ex* of, void* address, std::size_t length) {
-    with_parts(of, [&](PendingSend& pending) { add_inline(pending, address, length); });
+    with_parts(of, [&](PendingSend& pending, const umd::QueueCapacity& granted) {
+      return add_inline(pending, granted, address, length);
+    });
   };
   qp.wr_set_inline_data_list = [](ibv_qp_ex* of, std::size_t count, const ibv_data_buf* list) {
-    with_parts(of, [&](PendingSend& pending) {
-      for (std::size_t i = 0; i < count; ++i) add_inline(pending, list[i].addr, list[i].length);
+    with_parts(of, [&](PendingSend& pending, const umd::QueueCapacity& granted) {
+      return add_inline_list(pending, granted, count, list);
     });
   };
   qp.wr_set_sge = [](ibv_qp_ex* of, std::uint32_t key, std::uint64_t address, std::uint32_t length) {
@@ -214,13 +232,8 @@ void set_setters(ibv_qp_ex& qp) {
     pending->request.num_sge = 1;
   };
   qp.wr_set_sge_list = [](ibv_qp_ex* of, std::size_t count, const ibv_sge* list) {
-    with_parts(of, [&](PendingSend& pending) {
-      pending.request.num_sge = static_cast<int>(std::min<std::size_t>(count, INT_MAX));
-      if (count == 1) {
-        pending.segment = *list;
-      } else {
-        pending.segments.assign(list, list + count);
-      }
+    with_parts(of, [&](PendingSend& pending, const umd::QueueCapacity& granted) {
+      return set_segments(pending, granted, count, list);
     });
   };
 }

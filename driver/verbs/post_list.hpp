@@ -4,6 +4,7 @@
 
 namespace rnic::verbs {
 
+/// A negative count is one that is too large.
 [[nodiscard]] inline umd::SegmentList segments_of(const ibv_sge* list, int count) {
   static_assert(offsetof(ibv_sge, addr) == offsetof(umd::Segment, address) &&
                 offsetof(ibv_sge, length) == offsetof(umd::Segment, length) &&
@@ -29,8 +30,6 @@ template <typename Queue, typename Request, typename Post>
 template <typename Queue>
 int post_receives(Queue& queue, ibv_recv_wr* first, ibv_recv_wr** bad) {
   return post_each(queue, first, bad, [&](const ibv_recv_wr& request, bool defer) {
-    if (request.num_sge < 0) [[unlikely]]
-      return EINVAL;
     const umd::ReceiveRequest receive{
         .id = request.wr_id, .segments = segments_of(request.sg_list, request.num_sge), .defer = defer};
     if constexpr (requires { queue.post_receive(receive); }) {

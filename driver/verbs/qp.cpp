@@ -74,7 +74,7 @@ ibv_qp* make_qp(ibv_pd* pd_face, ibv_qp_init_attr_ex& attributes) {
     face.recv_cq = attributes.recv_cq;
     face.srq = attributes.srq;
     face.handle = qp->core->kernel_qp().handle();
-    face.qp_num = qp->core->qpn();
+    face.qp_num = qp->number = qp->core->qpn();
     face.state = IBV_QPS_RESET;
     face.qp_type = attributes.qp_type;
     begin_face(face);

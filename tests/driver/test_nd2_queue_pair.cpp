@@ -103,6 +103,14 @@ TEST_CASE_METHOD(PostFixture, "inline failures, which leave the queue pair usabl
   CHECK(pair->Write(nullptr, sge.data(), 2, 0, 0, 0) == ND_BUFFER_OVERFLOW);
   CHECK(pair->Read(nullptr, sge.data(), 2, 0, 0, 0) == ND_BUFFER_OVERFLOW);
   CHECK(pair->Receive(nullptr, sge.data(), 2) == ND_BUFFER_OVERFLOW);
+  // The number is judged before the list is read.
+  const auto* const nothing = reinterpret_cast<const ND2_SGE*>(16);
+  for (const ULONG flags : {ULONG{0}, ULONG{ND_OP_FLAG_INLINE}}) {
+    CHECK(pair->Send(nullptr, nothing, 0xFFFFFFFF, flags) == ND_DATA_OVERRUN);
+    CHECK(pair->Write(nullptr, nothing, 0xFFFFFFFF, 0, 0, flags) == ND_DATA_OVERRUN);
+  }
+  CHECK(pair->Read(nullptr, nothing, 0xFFFFFFFF, 0, 0, 0) == ND_DATA_OVERRUN);
+  CHECK(pair->Receive(nullptr, nothing, 0xFFFFFFFF) == ND_DATA_OVERRUN);
   CHECK(pair->Send(nullptr, nullptr, 1, 0) == ND_INVALID_PARAMETER_2);
   CHECK(pair->Receive(nullptr, nullptr, 1) == ND_INVALID_PARAMETER_2);
   for (int i = 0; i < 8; ++i) {

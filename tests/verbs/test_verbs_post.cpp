@@ -1,8 +1,10 @@
 #include <arpa/inet.h>
 
 #include <atomic>
+#include <climits>
 #include <cstring>
 #include <thread>
+#include <utility>
 
 #include "tests/verbs/verbs_fixture.hpp"
 
@@ -239,6 +241,69 @@ TEST_CASE_METHOD(PostFixture, "what may be posted depends on the state") {
   CHECK(ibv_post_recv(qp, &receive, &bad) == 0);
   receive.num_sge = 9;
   CHECK(ibv_post_recv(qp, &receive, &bad) == EINVAL);
+  CHECK(ibv_destroy_qp(qp) == 0);
+}
+
+TEST_CASE_METHOD(PostFixture, "a queue pair in which the program has written is refused (EFAULT)") {
+  ibv_qp_ex* const ex = make_connected_qp_ex(cq, IBV_QP_EX_WITH_SEND);
+  ibv_qp* const qp = &ex->qp_base;
+  auto send = request(IBV_WR_SEND);
+  ibv_send_wr* bad_send = nullptr;
+  ibv_recv_wr receive{};
+  ibv_recv_wr* bad_receive = nullptr;
+  const std::uint32_t number = std::exchange(qp->qp_num, qp->qp_num ^ 1);
+  CHECK(post(qp, send, &bad_send) == EFAULT);
+  CHECK(bad_send == &send);
+  CHECK(ibv_post_recv(qp, &receive, &bad_receive) == EFAULT);
+  CHECK(bad_receive == &receive);
+  ibv_wr_start(ex);
+  ibv_wr_send(ex);
+  ibv_wr_set_sge(ex, 7, segment.addr, 64);
+  CHECK(ibv_wr_complete(ex) == EFAULT);
+  qp->qp_num = number;
+  CHECK(device.pairs.at(number).sq_producer == 0);
+  CHECK(device.pairs.at(number).rq_producer == 0);
+  CHECK(post(qp, send) == 0);
+  CHECK(ibv_post_recv(qp, &receive, &bad_receive) == 0);
+  CHECK(ibv_destroy_qp(qp) == 0);
+}
+
+TEST_CASE_METHOD(PostFixture, "of more segments than may be none is read") {
+  ibv_qp_ex* const ex = make_connected_qp_ex(cq, IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_RDMA_WRITE);
+  ibv_qp* const qp = &ex->qp_base;
+  // Where nothing is.
+  auto* const nothing = reinterpret_cast<ibv_sge*>(16);
+  for (const ibv_wr_opcode opcode : {IBV_WR_SEND, IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ, IBV_WR_ATOMIC_FETCH_AND_ADD}) {
+    for (const int count : {INT_MAX, -1, 5}) {
+      for (const unsigned flags : {0U, unsigned{IBV_SEND_INLINE}}) {
+        if (flags != 0 && count == 5) continue;  // of inline segments there may be so many
+        auto send = request(opcode, flags);
+        send.sg_list = nothing;
+        send.num_sge = count;
+        CAPTURE(opcode, count, flags);
+        CHECK(post(qp, send) == EINVAL);
+      }
+    }
+  }
+  ibv_recv_wr receive{};
+  ibv_recv_wr* bad = nullptr;
+  receive.sg_list = nothing;
+  for (const int count : {INT_MAX, -1, 5}) {
+    receive.num_sge = count;
+    CHECK(ibv_post_recv(qp, &receive, &bad) == EINVAL);
+  }
+  const auto refused = [&](auto&& set) {
+    ibv_wr_start(ex);
+    ibv_wr_send(ex);
+    set();
+    CHECK(ibv_wr_complete(ex) == EINVAL);
+  };
+  refused([&] { ibv_wr_set_sge_list(ex, SIZE_MAX, nothing); });
+  refused([&] { ibv_wr_set_inline_data(ex, nothing, SIZE_MAX); });
+  refused([&] { ibv_wr_set_inline_data_list(ex, SIZE_MAX, reinterpret_cast<ibv_data_buf*>(nothing)); });
+  const std::array<ibv_data_buf, 2> parts{{{buffer.data(), 40}, {nothing, 25}}};
+  refused([&] { ibv_wr_set_inline_data_list(ex, parts.size(), parts.data()); });
+  CHECK(device.pairs.at(qp->qp_num).sq_producer == 0);
   CHECK(ibv_destroy_qp(qp) == 0);
 }
 
