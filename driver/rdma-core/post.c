@@ -175,6 +175,8 @@ static int check(const struct rnic_qp *qp, const struct ibv_send_wr *wr,
 {
 	struct rnic_context *context = to_rnic_context(qp->verbs_qp.qp.context);
 	bool inlined = wr->send_flags & IBV_SEND_INLINE;
+	/* Of inline data a piece a byte, and as many that are empty. */
+	uint32_t most = qp->sq.max_sge + (inlined ? qp->sq.max_inline : 0);
 	int i;
 
 	*length = 0;
@@ -182,9 +184,8 @@ static int check(const struct rnic_qp *qp, const struct ibv_send_wr *wr,
 		return EINVAL;
 	if (!has_data(wr))
 		return 0;
-	/* Inline data may come from any number of pieces. */
-	if (wr->num_sge < 0 ||
-	    (!inlined && (uint32_t)wr->num_sge > qp->sq.max_sge))
+	/* Before the list is read. */
+	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > most)
 		return EINVAL;
 	for (i = 0; i < wr->num_sge; i++)
 		*length += wr->sg_list[i].length;

@@ -205,6 +205,10 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *qp, size_t count,
 	size_t length = 0;
 	size_t i;
 
+	if (count > RNIC_MAX_SGE + sizeof(batch->inlined)) {
+		batch->err = EINVAL;
+		return;
+	}
 	for (i = 0; i < count; i++) {
 		if (pieces[i].length > sizeof(batch->inlined) - length) {
 			batch->err = ENOMEM;
