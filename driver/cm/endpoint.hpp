@@ -13,6 +13,7 @@ struct Manager::Endpoint {
   Gid bound_to{};
   // Listeners.
   std::uint32_t backlog{};
+  std::uint8_t services{};  ///< Bits of Service
   std::uint32_t waiting{};  ///< Requests that have not been taken
   // Its connection.
   std::uint64_t service_id{};

@@ -1,6 +1,7 @@
 #include "driver/cm/manager.hpp"
 
 #include "driver/cm/endpoint.hpp"
+#include "driver/management.hpp"
 
 namespace rnic::cm {
 namespace {
@@ -8,14 +9,14 @@ namespace {
 // Of what a consumer has not taken; a connection adds at most three more.
 constexpr std::size_t kMostWaiting = 4;
 constexpr std::size_t kEventRoom = 8;
-constexpr std::uint32_t kLastQpn = 0xFFFFFF;
 constexpr Gid kNobody{};
 
 bool in_bits(std::uint64_t value, unsigned bits) { return value >> bits == 0; }
 
 }  // namespace
 
-Manager::Manager(const Config& config, Surroundings& surroundings) : config_(config), around_(surroundings) {}
+Manager::Manager(const Config& config, Surroundings& surroundings)
+    : config_(config), around_(surroundings), ids_(surroundings.random(), config.id_bits) {}
 
 Manager::~Manager() = default;
 
@@ -83,33 +84,33 @@ void Manager::release_port(Endpoint& endpoint) {
   endpoint.bound = false;
 }
 
-Result<void> Manager::listen(EndpointId id, std::uint32_t backlog) {
+Result<void> Manager::listen(EndpointId id, std::uint32_t backlog, std::uint8_t services) {
   Endpoint* const endpoint = find(id);
   if (endpoint == nullptr) return Error::kNotFound;
   if (!endpoint->bound || endpoint->facts.state != State::kIdle) return Error::kInvalidState;
   endpoint->facts.listening = true;
   endpoint->backlog = backlog == 0 || backlog > kMostBacklog ? kMostBacklog : backlog;
+  endpoint->services = services;
   return {};
 }
 
 Result<void> Manager::check(const Endpoint& endpoint, const ConnectSpec& spec, std::size_t most_data) const {
   if (endpoint.facts.state != State::kIdle || endpoint.facts.listening) return Error::kInvalidState;
   if (endpoint.events.size() >= kMostWaiting) return Error::kBusy;
-  const bool sound = spec.data.size() <= most_data && spec.qpn > 1 && spec.qpn <= kLastQpn &&
-                     in_bits(spec.receive_psn, 24) && spec.service <= Service::kUc && in_bits(spec.retry_count, 3) &&
-                     in_bits(spec.rnr_retry, 3) && spec.path_mtu >= 1 && spec.path_mtu <= 5 &&
-                     in_bits(spec.ack_timeout, 5) && in_bits(spec.flow_label, 20) && spec.remote_port != 0 &&
-                     spec.remote != kNobody && !is_multicast(spec.remote) &&
+  const bool sound = spec.data.size() <= most_data && is_client_qpn(spec.qpn) && in_bits(spec.receive_psn, 24) &&
+                     spec.service <= Service::kUc && in_bits(spec.retry_count, 3) && in_bits(spec.rnr_retry, 3) &&
+                     is_mtu(spec.path_mtu) && in_bits(spec.ack_timeout, 5) && in_bits(spec.flow_label, 20) &&
+                     spec.remote_port != 0 && spec.remote != kNobody && !is_multicast(spec.remote) &&
                      is_ipv4(spec.local) == is_ipv4(spec.remote);
   if (!sound) return Error::kInvalidParameter;
-  if (!around_.is_own(spec.local)) return Error::kNotFound;
+  if (!around_.is_own(spec.local) || !around_.is_in_partition(spec.pkey)) return Error::kNotFound;
   return {};
 }
 
 std::uint32_t Manager::draw_id() {
   for (;;) {
-    const auto id = static_cast<std::uint32_t>(around_.random());
-    if (id != 0 && !by_local_id_.contains(id)) return id;
+    const std::uint32_t id = ids_.at(ids_drawn_++);
+    if (!by_local_id_.contains(id)) return id;
   }
 }
 
@@ -184,8 +185,8 @@ Result<void> Manager::accept(EndpointId id, const AcceptSpec& spec, std::uint64_
   if (endpoint == nullptr) return Error::kNotFound;
   const bool datagram = endpoint->facts.state == State::kSidrReceived;
   if (find_rule(endpoint->facts.state, Input::kAccept) == nullptr) return Error::kInvalidState;
-  if (spec.data.size() > (datagram ? kMostDatagramAcceptData : kMostAcceptData) || spec.qpn <= 1 ||
-      spec.qpn > kLastQpn || !in_bits(spec.receive_psn, 24) || !in_bits(spec.rnr_retry, 3))
+  if (spec.data.size() > (datagram ? kMostDatagramAcceptData : kMostAcceptData) || !is_client_qpn(spec.qpn) ||
+      !in_bits(spec.receive_psn, 24) || !in_bits(spec.rnr_retry, 3))
     return Error::kInvalidParameter;
   if (!datagram && by_qpn_.contains(spec.qpn)) return Error::kBusy;
   return or_out_of_memory([&]() -> Result<void> {

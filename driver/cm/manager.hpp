@@ -13,6 +13,7 @@
 #include "driver/cm/message.hpp"
 #include "driver/cm/port_space.hpp"
 #include "driver/cm/state_table.hpp"
+#include "driver/fresh_numbers.hpp"
 #include "driver/result.hpp"
 
 namespace rnic::cm {
@@ -30,6 +31,8 @@ struct Config {
   std::uint8_t ready_time = 18;          ///< And when a queue pair is not ready yet: 1.1 s, in which a RTU may be lost
   std::uint32_t max_endpoints = 65'536;  ///< Of all consumers, those of TimeWait among them
   std::uint32_t max_remembered = 4'096;  ///< Answers that wait for all repetitions of their request, at a time
+  unsigned id_bits = 32;                 ///< Of a communication ID, 32 at most
+  std::uint8_t max_mtu = 5;              ///< Of the port, as ibv_mtu
 };
 
 /// What happened to an endpoint.
@@ -138,6 +141,10 @@ inline constexpr std::size_t kMostAcceptData = 196;
 inline constexpr std::size_t kMostDatagramAcceptData = 136;
 inline constexpr std::size_t kMostRejectData = 148;
 
+/// Those of which a queue pair may be connected, as bits.
+inline constexpr std::uint8_t kEveryService =
+    1U << static_cast<unsigned>(Service::kRc) | 1U << static_cast<unsigned>(Service::kUc);
+
 /// What has come and gone, for who looks after it.
 struct Counters {
   std::uint64_t received{};    ///< Datagrams, all of them
@@ -166,6 +173,8 @@ class Manager {
     [[nodiscard]] virtual std::uint64_t random() = 0;
     /// Whether it is an address of this port.
     [[nodiscard]] virtual bool is_own(const Gid& gid) = 0;
+    /// Whether this port may speak to a peer that has this P_Key.
+    [[nodiscard]] virtual bool is_in_partition(std::uint16_t pkey) = 0;
   };
   static constexpr std::uint32_t kMostBacklog = 1024;
   static constexpr std::uint64_t kNever = ~std::uint64_t{0};
@@ -185,11 +194,12 @@ class Manager {
   /// An address of this port or, all zero, each of them. Errors: kNotFound also for an address of nobody, those of
   /// PortNumbers.
   [[nodiscard]] Result<std::uint16_t> bind(EndpointId id, PortSpace space, const Gid& address, std::uint16_t port);
-  /// `backlog`: requests that may wait to be taken; 0 or more than kMostBacklog: so many.
-  [[nodiscard]] Result<void> listen(EndpointId id, std::uint32_t backlog);
+  /// `backlog`: requests that may wait to be taken; 0 or more than kMostBacklog: so many. `services`: queue pairs that
+  /// may ask for a connection, by bits of Service.
+  [[nodiscard]] Result<void> listen(EndpointId id, std::uint32_t backlog, std::uint8_t services = kEveryService);
   /// A port is bound if none is. Errors: kInvalidParameter (a field is out of range, multicast, data too long),
-  /// kNotFound (the local address is not the port's), kBusy (the consumer has not taken what it was told, or the queue
-  /// pair is in use), those of bind.
+  /// kNotFound (the local address or the P_Key is not the port's), kBusy (the consumer has not taken what it was told,
+  /// or the queue pair is in use), those of bind.
   [[nodiscard]] Result<void> connect(EndpointId id, const ConnectSpec& spec, std::uint64_t now);
   /// The same of a datagram service: which queue pair serves it.
   [[nodiscard]] Result<void> ask(EndpointId id, const ConnectSpec& spec, std::uint64_t now);
@@ -206,6 +216,8 @@ class Manager {
   [[nodiscard]] Event take_event(EndpointId id);
   [[nodiscard]] bool has_events(EndpointId id) const;
   [[nodiscard]] Result<Facts> facts(EndpointId id) const;
+  /// Whether a connection has that queue pair of this host, also in TimeWait: no other queue pair may get its number.
+  [[nodiscard]] bool remembers(std::uint32_t qpn) const { return by_qpn_.contains(qpn); }
 
   // What comes.
 
@@ -261,6 +273,10 @@ class Manager {
   /// request may be looked at.
   bool is_stale(Endpoint& older, std::uint64_t now);
   [[nodiscard]] std::uint32_t draw_id();
+  /// Whether it is a path MTU, and not above that of the port.
+  [[nodiscard]] bool is_mtu(std::uint8_t mtu) const {
+    return mtu >= 1 && mtu <= std::min<std::uint8_t>(config_.max_mtu, 5);
+  }
 
   /// Follows the line of the table; false: there is none.
   bool apply(Endpoint& endpoint, Input input, std::uint64_t now, const Details& details = {});
@@ -303,6 +319,8 @@ class Manager {
   Surroundings& around_;
   std::unordered_map<EndpointId, std::unique_ptr<Endpoint>> endpoints_;
   EndpointId last_id_{};
+  const FreshNumbers ids_;  ///< A peer may keep an ID for longer than this side does
+  std::uint64_t ids_drawn_{};
   std::unordered_map<std::uint32_t, EndpointId> by_local_id_;
   Peers by_peer_id_;                                      ///< Connections by the peer's communication ID
   Peers by_peer_qpn_;                                     ///< By its queue pair

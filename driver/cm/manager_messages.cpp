@@ -1,6 +1,7 @@
 // What comes from peers.
 #include "driver/cm/endpoint.hpp"
 #include "driver/cm/manager.hpp"
+#include "driver/management.hpp"
 
 namespace rnic::cm {
 namespace {
@@ -136,15 +137,17 @@ void Manager::take(const Gid& local, const Gid& remote, const Message& message, 
     ++counters_.unfounded;
     return;
   }
-  if (req.primary.remote_gid != local) return no(Reason::kInvalidGid);
+  if (req.primary.remote_gid != local || !around_.is_in_partition(req.pkey)) return no(Reason::kInvalidGid);
+  if (req.local_id == 0) return no(Reason::kInvalidCommunicationId);
   if (Endpoint* const stale = find_peer(by_peer_qpn_, remote, req.qpn); stale != nullptr) {
     if (is_stale(*stale, now)) return no(Reason::kStale);
   }
   if (req.service > Service::kUc || req.rdc_exists || req.extended_service != 0) return no(Reason::kInvalidService);
-  if (req.path_mtu < 1 || req.path_mtu > 5) return no(Reason::kInvalidMtu);
-  if (req.qpn <= 1) return no(Reason::kNoQp);
+  if (!is_mtu(req.path_mtu)) return no(Reason::kInvalidMtu);
+  if (!is_client_qpn(req.qpn)) return no(Reason::kNoQp);
   Endpoint* const listener = listener_for(req.service_id, local);
   if (listener == nullptr) return no(Reason::kInvalidServiceId);
+  if ((listener->services >> static_cast<unsigned>(req.service) & 1) == 0) return no(Reason::kInvalidService);
   const auto header = read_ip_header(req.data);
   if (!header || header->source != remote || header->destination != local) {
     ++counters_.unfounded;
@@ -241,7 +244,7 @@ void Manager::take(const Gid& local, const Gid& remote, const Message& message, 
     return;
   }
   if (state != State::kReqSent && state != State::kMraReqReceived) return take_known(endpoint, Input::kRep, now);
-  if (rep.qpn <= 1) {
+  if (!is_client_qpn(rep.qpn)) {
     ++counters_.unfounded;
     return;
   }
@@ -298,7 +301,8 @@ void Manager::take(const Gid& local, const Gid& remote, const Message& message, 
   if (Endpoint* const known = find_peer(by_request_, remote, req.request_id); known != nullptr)
     return take_known(known->facts.local == local ? known : nullptr, Input::kSidrReq, now);
   Endpoint* const listener = listener_for(req.service_id, local);
-  if (listener == nullptr) return refuse(local, remote, message, req, SidrRep::Status::kUnsupportedService);
+  if (listener == nullptr || !around_.is_in_partition(req.pkey))
+    return refuse(local, remote, message, req, SidrRep::Status::kUnsupportedService);
   const auto header = read_ip_header(req.data);
   if (!header || header->source != remote || header->destination != local) {
     ++counters_.unfounded;
@@ -335,7 +339,7 @@ void Manager::take(const Gid& local, const Gid& remote, const Message&, const Si
                       {.event = event_with(EventType::kRejected, rep.data, static_cast<std::uint16_t>(rep.status))});
   }
   if (waits) {
-    if (rep.qpn <= 1) {
+    if (!is_client_qpn(rep.qpn)) {
       ++counters_.unfounded;
       return;
     }

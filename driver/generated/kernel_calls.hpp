@@ -154,6 +154,14 @@ enum class ConnectionEvent : std::uint8_t {
   kGroupJoined = 12,  ///< See join_group
 };
 
+/// Types of queue pairs that a listener of port space TCP takes requests of.
+enum class Services : std::uint8_t {
+  kAny = 0,  ///< Each of them
+  kRc = 1,
+  kUc = 2,
+  kRcAndUc = 3,
+};
+
 /// Begins every request.
 struct RequestHeader {
   std::uint32_t size{};  ///< Bytes of the message, arrays included
@@ -1652,19 +1660,24 @@ struct Listen {
   RequestHeader header{};
   Handle endpoint{};
   std::uint32_t backlog{};  ///< Requests that may wait to be taken; 0: 1024, which is the most
+  std::uint8_t services{};  ///< Services; a request of another type is refused with reason 9
+  std::array<std::uint8_t, 7> reserved0{};
 
   struct Answer {
     AnswerHeader header{};
   };
 };
-static_assert(sizeof(Listen) == 16 && std::is_trivially_copyable_v<Listen>);
+static_assert(sizeof(Listen) == 24 && std::is_trivially_copyable_v<Listen>);
 static_assert(offsetof(Listen, header) == 0);
 static_assert(offsetof(Listen, endpoint) == 8);
 static_assert(offsetof(Listen, backlog) == 12);
+static_assert(offsetof(Listen, services) == 16);
+static_assert(offsetof(Listen, reserved0) == 17);
 static_assert(sizeof(Listen::Answer) == 8 && std::is_trivially_copyable_v<Listen::Answer>);
 static_assert(offsetof(Listen::Answer, header) == 0);
-constexpr bool well_formed([[maybe_unused]] const Listen& m) {
-  return true;
+constexpr bool well_formed(const Listen& m) {
+  return m.services <= 3U
+         && is_zero(m.reserved0);
 }
 
 /// Which own address and which station lead to a peer. Event: AddressResolved or AddressError.

@@ -67,8 +67,10 @@ Result<void> Client::perform(const calls::BindEndpoint& m, calls::BindEndpoint::
 }
 
 Result<void> Client::perform(const calls::Listen& m, calls::Listen::Answer&) {
-  return with<ClientEndpoint>(
-      m.endpoint, [&](ClientEndpoint& endpoint) { return kernel_.connections().listen(endpoint.id, m.backlog); });
+  return with<ClientEndpoint>(m.endpoint, [&](ClientEndpoint& endpoint) {
+    const auto services = m.services != 0 ? m.services : cm::kEveryService;
+    return kernel_.connections().listen(endpoint.id, m.backlog, services);
+  });
 }
 
 std::uint32_t Client::listening() {
@@ -251,7 +253,8 @@ Result<void> Client::perform(const calls::QueryEndpoint& m, calls::QueryEndpoint
     a.flow_label = facts->flow_label;
     a.local_port = facts->local_port;
     a.remote_port = asked ? endpoint.remote_port : facts->remote_port;
-    a.pkey_index = index_where(tables.pkeys(), [&](std::uint16_t i) { return *tables.pkey(i) == facts->pkey; });
+    const auto pkey_index = tables.pkey_index_for(facts->pkey);
+    a.pkey_index = pkey_index ? *pkey_index : 0;
     a.sgid_index = index_where(tables.gids(), [&](std::uint16_t i) { return *tables.gid(i) == a.local; });
     a.port_space = static_cast<std::uint16_t>(endpoint.space);
     a.state = static_cast<std::uint8_t>(facts->state);

@@ -30,7 +30,9 @@ class ConnectionService::Call {
   const std::uint64_t deadline_;
 };
 
-ConnectionService::ConnectionService(KernelDevice& kernel) : kernel_(kernel), manager_({.guid = kernel.mac()}, *this) {}
+ConnectionService::ConnectionService(KernelDevice& kernel)
+    : kernel_(kernel),
+      manager_({.guid = kernel.mac(), .max_mtu = static_cast<std::uint8_t>(kernel.limits().max_mtu)}, *this) {}
 
 ConnectionService::~ConnectionService() = default;
 
@@ -70,9 +72,9 @@ Result<std::uint16_t> ConnectionService::bind(cm::EndpointId id, cm::PortSpace s
   return manager_.bind(id, space, address, port);
 }
 
-Result<void> ConnectionService::listen(cm::EndpointId id, std::uint32_t backlog) {
+Result<void> ConnectionService::listen(cm::EndpointId id, std::uint32_t backlog, std::uint8_t services) {
   const Call call(*this);
-  return manager_.listen(id, backlog);
+  return manager_.listen(id, backlog, services);
 }
 
 Result<void> ConnectionService::connect(cm::EndpointId id, const cm::ConnectSpec& spec, bool datagram) {
@@ -117,6 +119,11 @@ cm::Event ConnectionService::take_event(cm::EndpointId id) {
 Result<cm::Facts> ConnectionService::facts(cm::EndpointId id) {
   const Call call(*this);
   return manager_.facts(id);
+}
+
+bool ConnectionService::remembers(std::uint32_t qpn) {
+  const std::lock_guard lock(mutex_);
+  return manager_.remembers(qpn);
 }
 
 void ConnectionService::communication_established(std::uint32_t qpn) {
@@ -218,5 +225,7 @@ bool ConnectionService::is_own(const cm::Gid& gid) {
   }
   return false;
 }
+
+bool ConnectionService::is_in_partition(std::uint16_t pkey) { return kernel_.port_tables().pkey_index_for(pkey).ok(); }
 
 }  // namespace rnic::kmd

@@ -38,7 +38,8 @@ class ConnectionService final : private cm::Manager::Surroundings {
   void destroy(cm::EndpointId id);
   [[nodiscard]] Result<std::uint16_t> bind(cm::EndpointId id, cm::PortSpace space, const Gid& address,
                                            std::uint16_t port);
-  [[nodiscard]] Result<void> listen(cm::EndpointId id, std::uint32_t backlog);
+  [[nodiscard]] Result<void> listen(cm::EndpointId id, std::uint32_t backlog,
+                                    std::uint8_t services = cm::kEveryService);
   [[nodiscard]] Result<void> connect(cm::EndpointId id, const cm::ConnectSpec& spec, bool datagram);
   [[nodiscard]] Result<void> accept(cm::EndpointId id, const cm::AcceptSpec& spec);
   [[nodiscard]] Result<void> reject(cm::EndpointId id, std::span<const std::uint8_t> data);
@@ -48,6 +49,8 @@ class ConnectionService final : private cm::Manager::Surroundings {
   /// Announced once more if others wait behind it.
   [[nodiscard]] cm::Event take_event(cm::EndpointId id);
   [[nodiscard]] Result<cm::Facts> facts(cm::EndpointId id);
+  /// As cm::Manager::remembers.
+  [[nodiscard]] bool remembers(std::uint32_t qpn);
   /// The device says so of a queue pair.
   void communication_established(std::uint32_t qpn);
 
@@ -94,6 +97,7 @@ class ConnectionService final : private cm::Manager::Surroundings {
   void tell(cm::EndpointId endpoint) override;
   [[nodiscard]] std::uint64_t random() override;
   [[nodiscard]] bool is_own(const cm::Gid& gid) override;
+  [[nodiscard]] bool is_in_partition(std::uint16_t pkey) override;
 
   KernelDevice& kernel_;
   std::mutex mutex_;  ///< Guards all below

@@ -15,20 +15,31 @@ HandleTable::~HandleTable() {
 Result<HandleTable::Place> HandleTable::reserve(calls::ObjectKind kind) {
   return or_out_of_memory([&]() -> Result<Place> {
     const std::lock_guard lock(mutex_);
-    if (free_.empty()) {
-      const auto index = static_cast<std::uint32_t>(std::max<std::size_t>(entries_.size(), 1));
-      if (index >> kIndexBits != 0) return Error::kOutOfResources;
-      if (free_.capacity() <= index) free_.reserve(2 * std::size_t{index} + 1);
-      entries_.resize(index + 1);
-      free_.push_back(index);
+    const auto index = take_place();
+    if (!index) return index.error();
+    if (!account_->take(kind)) {
+      free_place(*index);
+      return Error::kOutOfResources;
     }
-    if (!account_->take(kind)) return Error::kOutOfResources;
-    const std::uint32_t index = free_.back();
-    free_.pop_back();
-    entries_[index].taken = true;
     ++count_of(kind);
-    return Place(*this, entries_[index].generation << kIndexBits | index, kind);
+    return Place(*this, entries_[*index].generation << kIndexBits | *index, kind);
   });
+}
+
+Result<std::uint32_t> HandleTable::take_place() {
+  const auto next = static_cast<std::uint32_t>(std::max<std::size_t>(entries_.size(), 1));
+  if (free_count_ < kResting && next >> kIndexBits == 0) {
+    entries_.resize(next + 1);
+    return next;
+  }
+  if (free_count_ == 0) return Error::kOutOfResources;
+  --free_count_;
+  return std::exchange(oldest_free_, entries_[oldest_free_].next_free);
+}
+
+void HandleTable::free_place(std::uint32_t index) noexcept {
+  (free_count_++ == 0 ? oldest_free_ : entries_[newest_free_].next_free) = index;
+  newest_free_ = index;
 }
 
 void HandleTable::fill(calls::Handle handle, std::shared_ptr<ClientObject> object) {
@@ -46,8 +57,7 @@ void HandleTable::give_back(calls::Handle handle, calls::ObjectKind kind) noexce
 void HandleTable::release(calls::Handle handle, calls::ObjectKind kind) noexcept {
   auto& entry = entries_[index_of(handle)];
   entry.generation = (entry.generation + 1) % kGenerations;
-  entry.taken = false;
-  free_.push_back(static_cast<std::uint32_t>(index_of(handle)));
+  free_place(static_cast<std::uint32_t>(index_of(handle)));
   --count_of(kind);
   account_->give(kind);
 }

@@ -13,7 +13,8 @@
 namespace rnic::kmd {
 
 /// The objects of one client by their handles: a place in the low 20 bits, above it how often the place was used
-/// before, so that a handle that is gone names nothing else (until after 4095 others). Thread safe; lets no time pass.
+/// before, modulo 4096. A place rests until 256 others have been given back after it. So a handle that is gone names no
+/// other object until a million others are gone, too. Thread safe; lets no time pass.
 class HandleTable {
  public:
   /// What it holds, `account` counts.
@@ -91,14 +92,18 @@ class HandleTable {
  private:
   static constexpr unsigned kIndexBits = 20;
   static constexpr std::uint32_t kGenerations = 1U << (32 - kIndexBits);
+  static constexpr std::size_t kResting = 256;
 
   struct Entry {
     std::shared_ptr<ClientObject> object;
     std::uint32_t generation{};
-    bool taken{};
+    std::uint32_t next_free{};  ///< Of a place that is free: the one that was given back after it
   };
   [[nodiscard]] static std::size_t index_of(calls::Handle handle) { return handle & ((1U << kIndexBits) - 1); }
   [[nodiscard]] std::uint32_t& count_of(calls::ObjectKind kind) { return counts_[static_cast<std::size_t>(kind) - 1]; }
+  /// A place that is free. Throws std::bad_alloc. Errors: kOutOfResources.
+  [[nodiscard]] Result<std::uint32_t> take_place();
+  void free_place(std::uint32_t index) noexcept;
   [[nodiscard]] ClientObject* look_up(calls::Handle handle, calls::ObjectKind kind);
   void fill(calls::Handle handle, std::shared_ptr<ClientObject> object);
   void give_back(calls::Handle handle, calls::ObjectKind kind) noexcept;
@@ -107,8 +112,10 @@ class HandleTable {
 
   std::mutex mutex_;
   const std::shared_ptr<Account> account_;
-  std::vector<Entry> entries_;       ///< Place 0 is never used, so no handle is 0
-  std::vector<std::uint32_t> free_;  ///< Has room for all of them
+  std::vector<Entry> entries_;  ///< Place 0 is never used, so no handle is 0
+  std::size_t free_count_{};
+  std::uint32_t oldest_free_{};
+  std::uint32_t newest_free_{};
   std::array<std::uint32_t, kObjectKinds> counts_{};
   std::uint64_t births_{};
 };

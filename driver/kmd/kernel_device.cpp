@@ -21,7 +21,6 @@ constexpr std::uint64_t kMaxRegionBytes = 1ULL << 47;  // admin_create_mr.length
 // whatever processes do.
 constexpr unsigned kLogEqDepth = 11;
 // What names a queue to the device and in its events: a late one of a queue that is gone fits no other.
-constexpr unsigned kQpTagBits = 24 - hw::kQpIndexBits;
 constexpr unsigned kCqTagBits = 24 - hw::kCqIndexBits;
 constexpr unsigned kSrqTagBits = 24 - hw::kSrqIndexBits;
 constexpr std::uint32_t kReservedQps = 2;  // The management interfaces, QPN 0 and 1
@@ -116,7 +115,7 @@ void KernelDevice::make_pools() {
   lines_ = std::make_unique<LinePool>(limits_.list_lines);
   uars_ = std::make_unique<NumberPool>(device_, limits_.uar_count + 1, kFirstUserUar, 0);
   pds_ = std::make_unique<NumberPool>(device_, kPdCount, 0, kPdTagBits);
-  qps_ = std::make_unique<NumberPool>(device_, limits_.max_qp + kReservedQps, kReservedQps, kQpTagBits);
+  qps_ = std::make_unique<NumberPool>(device_, limits_.max_qp + kReservedQps, kReservedQps, options_.qp_tag_bits);
 }
 
 void KernelDevice::stop() {

@@ -56,6 +56,8 @@ struct KernelOptions {
   Quota quota{};
   /// Path MTU that requests for connections ask for, 256 to 4096; the default fits Ethernet frames of 1500 bytes.
   std::uint32_t connection_mtu = 1024;
+  /// Bits of a QPN above the index, at most all of them. Fewer make numbers scarce.
+  unsigned qp_tag_bits = 24 - hw::kQpIndexBits;
 };
 
 /// Which Ethernet frames that are not RoCEv2 the device receives, and for whom (host_interface.md, Ethernet).
@@ -209,6 +211,8 @@ class KernelDevice {
   void adopt_orphan(std::unique_ptr<KernelMr> region) noexcept;
   void reap_orphans();
   Result<std::unique_ptr<KernelQp>> make_qp(const QpSpec& spec);
+  /// A QPN that no connection of the connection manager has. Throws std::bad_alloc.
+  Result<OwnedNumber> draw_qpn();
   /// An event queue for a new object: one of those of the processors in `affinity`, in turn; of all, if there is none
   /// of them. Then `affinity` is the processor of the one that was chosen.
   std::uint32_t next_eqn(const DeviceLife& life, std::uint64_t& affinity);

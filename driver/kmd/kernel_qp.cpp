@@ -3,12 +3,14 @@
 #include <algorithm>
 
 #include "driver/costs.hpp"
+#include "driver/kmd/connection_service.hpp"
 #include "driver/path_entropy.hpp"
 
 namespace rnic::kmd {
 namespace {
 
 constexpr std::size_t kLineBytes = 64;
+constexpr unsigned kTagTries = 8;
 
 constexpr std::size_t whole_pages(std::size_t bytes) {
   return (bytes + kDevicePageBytes - 1) / kDevicePageBytes * kDevicePageBytes;
@@ -52,7 +54,7 @@ Result<std::unique_ptr<KernelQp>> KernelDevice::make_qp(const QpSpec& spec) {
   if (!memory) return memory.error();
   layout.of = memory.take();
   Result<OwnedNumber> number = OwnedNumber{};
-  if (!spec.general_service) number = OwnedNumber::acquire(*qps_);
+  if (!spec.general_service) number = draw_qpn();
   if (!number) return number.error();
   std::unique_ptr<KernelQp> qp(new KernelQp(*this, number.take(), spec, layout));
   hw::AdminCreateQp body;
@@ -78,6 +80,19 @@ Result<std::unique_ptr<KernelQp>> KernelDevice::make_qp(const QpSpec& spec) {
   if (!reply) return reply.error();
   qp->live_ = true;
   return qp;
+}
+
+Result<OwnedNumber> KernelDevice::draw_qpn() {
+  std::vector<OwnedNumber> passed_over;  // so that another index is drawn
+  for (;;) {
+    auto number = OwnedNumber::acquire(*qps_);
+    if (!number) return number;
+    for (unsigned tries = 0; tries < kTagTries; ++tries, number->renew()) {
+      const std::uint32_t qpn = number->number().over(hw::kQpIndexBits);
+      if (qpn != kMulticastQpn && !connections_->remembers(qpn)) return number;
+    }
+    passed_over.push_back(number.take());
+  }
 }
 
 std::uint32_t KernelQp::qpn_of(const OwnedNumber& number, const QpSpec& spec) {

@@ -5,7 +5,11 @@
 namespace rnic::kmd {
 
 NumberPool::NumberPool(Device& device, std::uint32_t count, std::uint32_t reserved, unsigned tag_bits)
-    : device_(device), count_(count - reserved), tag_mask_((1U << tag_bits) - 1), tags_(count, 0) {
+    : device_(device),
+      count_(count - reserved),
+      tag_bits_(tag_bits),
+      key_(tag_bits != 0 ? device.random64() : 0),
+      drawn_(count, 0) {
   free_.reserve(count);
   for (std::uint32_t index = reserved; index < count; ++index) free_.push_back(index);
 }
@@ -17,8 +21,7 @@ Result<NumberPool::Number> NumberPool::acquire() {
   std::swap(free_[device_.random64() % free_.size()], free_.back());
   const std::uint32_t index = free_.back();
   free_.pop_back();
-  if (tag_mask_ != 0) tags_[index] = next_tag(tags_[index]);
-  return Number{index, tags_[index]};
+  return Number{index, tag_bits_ != 0 ? next_tag(index) : 0};
 }
 
 void NumberPool::release(std::uint32_t index) noexcept {
@@ -33,15 +36,11 @@ std::size_t NumberPool::in_use() {
 
 std::uint32_t NumberPool::renew(std::uint32_t index) {
   const std::lock_guard lock(lock_);
-  tags_[index] = next_tag(tags_[index]);
-  return tags_[index];
+  return next_tag(index);
 }
 
-std::uint32_t NumberPool::next_tag(std::uint32_t previous) {
-  for (;;) {
-    const auto tag = static_cast<std::uint32_t>(device_.random64()) & tag_mask_;
-    if (tag != 0 && tag != previous) return tag;
-  }
+std::uint32_t NumberPool::next_tag(std::uint32_t index) {
+  return FreshNumbers(key_ + index, tag_bits_).at(drawn_[index]++);
 }
 
 }  // namespace rnic::kmd

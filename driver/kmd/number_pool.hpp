@@ -5,20 +5,22 @@
 #include <vector>
 
 #include "driver/device.hpp"
+#include "driver/fresh_numbers.hpp"
 #include "driver/spin_lock.hpp"
 
 namespace rnic::kmd {
 
-/// Object numbers that a peer or another process cannot guess (decisions 16): a random free index, and a random tag
-/// beside it, so that a stale or invented number does not name a live object. Thread safe; lets no time pass.
+/// Object numbers that a peer or another process cannot guess (decisions 16): a random free index, and an unpredictable
+/// tag beside it, so that a stale or invented number does not name a live object. A tag of an index returns only after
+/// a quarter of all tags (FreshNumbers). Thread safe; lets no time pass.
 class NumberPool {
  public:
-  /// Indexes 0 to count - 1 except those below `reserved`; tags of `tag_bits` bits.
+  /// Indexes 0 to count - 1 except those below `reserved`; tags of `tag_bits` bits: none, or 2 to 32.
   NumberPool(Device& device, std::uint32_t count, std::uint32_t reserved, unsigned tag_bits);
 
   struct Number {
     std::uint32_t index{};
-    std::uint32_t tag{};  ///< Never 0 (if there are tag bits), never the index's previous one
+    std::uint32_t tag{};  ///< Never 0 (if there are tag bits)
     /// The number of a queue: the index in its low `index_bits`, the tag above.
     [[nodiscard]] constexpr std::uint32_t over(unsigned index_bits) const { return tag << index_bits | index; }
   };
@@ -28,18 +30,19 @@ class NumberPool {
   void release(std::uint32_t index) noexcept;
   /// How many are given out.
   [[nodiscard]] std::size_t in_use();
-  /// Another tag for an index that is in use: never 0, never the one before. Precondition: there are tag bits.
+  /// Another tag for an index that is in use. Precondition: there are tag bits.
   [[nodiscard]] std::uint32_t renew(std::uint32_t index);
 
  private:
-  std::uint32_t next_tag(std::uint32_t previous);
+  std::uint32_t next_tag(std::uint32_t index);
 
   Device& device_;
   const std::size_t count_;  ///< Of those that can be given out
-  std::uint32_t tag_mask_;
+  const unsigned tag_bits_;
+  const std::uint64_t key_;  ///< Of the order of tags
   SpinLock lock_;
-  std::vector<std::uint32_t> free_;  ///< Has room for all indexes: a release needs no memory
-  std::vector<std::uint32_t> tags_;  ///< Last tag of each index, 0: never used
+  std::vector<std::uint32_t> free_;   ///< Has room for all indexes: a release needs no memory
+  std::vector<std::uint32_t> drawn_;  ///< Tags that each index has had
 };
 
 /// Owns one index of a pool, which outlives it.
@@ -65,6 +68,8 @@ class OwnedNumber {
     return OwnedNumber(pool, *number);
   }
 
+  /// The same index with another tag.
+  void renew() { number_.tag = pool_->renew(number_.index); }
   /// Never gives it back, because the device still has an object of that number.
   void abandon() { pool_ = nullptr; }
   [[nodiscard]] const NumberPool::Number& number() const { return number_; }

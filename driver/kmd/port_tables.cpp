@@ -7,6 +7,8 @@
 namespace rnic::kmd {
 namespace {
 
+constexpr std::uint16_t kFullMember = 0x8000;
+
 template <typename T>
 Result<std::uint16_t> place_of(std::vector<T>& table, const T& entry, std::size_t most) {
   return or_out_of_memory([&]() -> Result<std::uint16_t> {
@@ -105,6 +107,17 @@ Result<std::uint16_t> PortTables::pkey(std::size_t index) const {
   const std::lock_guard lock(mutex_);
   if (index >= pkeys_.size()) return Error::kNotFound;
   return pkeys_[index];
+}
+
+Result<std::uint16_t> PortTables::pkey_index_for(std::uint16_t pkey) const {
+  const std::uint16_t full = pkey | kFullMember;
+  if (full == kFullMember) return Error::kNotFound;  // no partition has number 0
+  const std::lock_guard lock(mutex_);
+  auto found = std::find(pkeys_.begin(), pkeys_.end(), full);
+  if (found == pkeys_.end() && pkey == full)
+    found = std::find(pkeys_.begin(), pkeys_.end(), static_cast<std::uint16_t>(pkey ^ kFullMember));
+  if (found == pkeys_.end()) return Error::kNotFound;
+  return static_cast<std::uint16_t>(found - pkeys_.begin());
 }
 
 std::uint16_t PortTables::gids() const {

@@ -49,6 +49,9 @@ class PortTables {
   [[nodiscard]] Result<Gid> gid(std::size_t index) const;
   [[nodiscard]] Result<OwnAddress> own_address(std::size_t index) const;
   [[nodiscard]] Result<std::uint16_t> pkey(std::size_t index) const;
+  /// The place of the P_Key with which this port speaks to a peer that has `pkey`: of the same partition, and one of
+  /// both names a full member (InfiniBand specification 10.9.3). Errors: kNotFound.
+  [[nodiscard]] Result<std::uint16_t> pkey_index_for(std::uint16_t pkey) const;
   /// The station to which frames for `gid` go: this one, if it is an own address; a neighbour; the group address of a
   /// multicast GID (RFC 1112 6.4, RFC 2464 7); that which a link-local interface identifier is made of. Errors:
   /// kNotFound.

@@ -57,7 +57,9 @@ HRESULT Listener::Listen(ULONG backlog) {
     const SleepLock::Guard guard(steps_);
     if (!guard) return ND_DEVICE_REMOVED;
     if (!bound_ || listening_) return ND_INVALID_DEVICE_STATE;
-    const auto done = process_->call(calls::Listen{.endpoint = endpoint_->handle(), .backlog = backlog});
+    const auto done = process_->call(calls::Listen{.endpoint = endpoint_->handle(),
+                                                   .backlog = backlog,
+                                                   .services = static_cast<std::uint8_t>(calls::Services::kRc)});
     if (!done) return control_status(done.error());
     listening_ = true;
     return ND_SUCCESS;

@@ -77,7 +77,8 @@ NTSTATUS Listener::bind(const Address& address) {
 NTSTATUS Listener::open() {
   const auto opened = or_out_of_memory([&]() -> Result<void> {
     adapter_.subscribe(endpoint_, this);
-    const auto done = adapter_.context()->call(calls::Listen{.endpoint = endpoint_, .backlog = 0});
+    const auto done = adapter_.context()->call(calls::Listen{
+        .endpoint = endpoint_, .backlog = 0, .services = static_cast<std::uint8_t>(calls::Services::kRc)});
     return done ? Result<void>() : done.error();
   });
   open_ = opened.ok();

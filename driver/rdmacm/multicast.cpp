@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cstring>
 
+#include "driver/management.hpp"
 #include "driver/rdmacm/objects.hpp"
 
 namespace rnic::rdmacm {
 namespace {
 
-constexpr std::uint32_t kMulticastQpn = 0xFFFFFF;  // InfiniBand specification volume 1, 9.8.3
 constexpr std::uint8_t kHopLimit = 64;
 constexpr std::size_t kIndexAt = 17;  // in the event's data: the lower byte of the place of the own address
 

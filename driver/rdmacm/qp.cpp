@@ -12,9 +12,9 @@ constexpr int kAllAccess =
 constexpr std::uint32_t kSegmentBytes = sizeof(ibv_sge), kMostFreeInline = 4 * kSegmentBytes;
 constexpr std::uint8_t kRnrTimer = 12;  // 0.64 ms (InfiniBand specification 9.7.5.2.8)
 
-void set_initialized(const Id& id, ibv_qp_attr& attr, int& mask) {
+void set_initialized(const Id& id, const calls::QueryEndpoint::Answer& known, ibv_qp_attr& attr, int& mask) {
   attr.qp_state = IBV_QPS_INIT;
-  attr.pkey_index = 0;
+  attr.pkey_index = known.pkey_index;
   attr.port_num = 1;
   mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
   if (id.is_datagram()) {
@@ -149,13 +149,10 @@ extern "C" {
 int rdma_init_qp_attr(rdma_cm_id* face, ibv_qp_attr* attr, int* mask) {
   if (face == nullptr || attr == nullptr || mask == nullptr) return refuse(EINVAL);
   Id& id = Id::of(face);
-  if (attr->qp_state == IBV_QPS_INIT) {
-    set_initialized(id, *attr, *mask);
-    return 0;
-  }
   const auto known = query(id);
   if (!known) return refuse(known.error());
   switch (attr->qp_state) {
+    case IBV_QPS_INIT: set_initialized(id, *known, *attr, *mask); return 0;
     case IBV_QPS_RTR: set_receiving(id, *known, *attr, *mask); return 0;
     case IBV_QPS_RTS: set_sending(id, *known, *attr, *mask); return 0;
     default: return refuse(EINVAL);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "driver/fresh_numbers.hpp"
 #include "driver/generated/host_interface.hpp"
 #include "driver/umd/kernel_object.hpp"
 #include "driver/umd/window_keys.hpp"
@@ -29,8 +30,8 @@ class KernelMw final : public KernelObject {
   /// Key of the newest bind that was posted and has not failed. Before the first: one that opens nothing. Never 0.
   [[nodiscard]] std::uint32_t key() const { return keys_->newest(); }
 
-  /// A key for the next bind, with another tag than those that the window has or may get. A key that is not used in the
-  /// end opens nothing.
+  /// A key for the next bind, with another tag than those that the window has or may get, and than the last that were
+  /// drawn (FreshNumbers). A key that is not used in the end opens nothing.
   [[nodiscard]] std::uint32_t draw_key();
 
   /// Outlives the window where binds are under way.
@@ -41,12 +42,14 @@ class KernelMw final : public KernelObject {
 
  private:
   friend class KernelObject;
+  static constexpr unsigned kTagBits = 8;
   explicit KernelMw(std::shared_ptr<ProcessContext> context)
       : KernelObject(std::move(context), calls::ObjectKind::kMw) {}
   Result<void> begin(const calls::CreateMw& request, const calls::CreateMw::Answer& answer);
 
   hw::MptType type_{};
   std::shared_ptr<WindowKeys> keys_ = std::make_shared<WindowKeys>(0);
+  FreshNumbers tags_{0, kTagBits};
   std::atomic<std::uint64_t> draws_{};
 };
 

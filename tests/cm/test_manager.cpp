@@ -344,6 +344,23 @@ TEST_CASE("not more refusals than so many are remembered until their request can
   p.check_empty();
 }
 
+TEST_CASE("a communication ID that the peer still keeps is not drawn again") {
+  // 127 IDs. The server keeps each for 6 s, in which 20 others are drawn: a request under one of them would be taken
+  // for a repetition.
+  Pair p(1, {.id_bits = 7});
+  for (std::uint32_t i = 0; i < 300; ++i) {
+    const auto client = p.request(100 + i);
+    const auto server = p.taken();
+    must(p.wire[1].reject(server, {}, p.wire.now()));
+    p.wire[1].destroy(server, p.wire.now());
+    p.wire.run();
+    REQUIRE(p.next(0, client).type == EventType::kRejected);
+    p.wire[0].destroy(client, p.wire.now());
+    p.wire.run(300'000'000);
+  }
+  p.check_empty();
+}
+
 TEST_CASE("refusals: no listener, by the consumer, no room, no more patience") {
   Pair p;
   SECTION("no listener") {

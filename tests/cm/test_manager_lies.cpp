@@ -179,10 +179,10 @@ TEST_CASE("every bit of every message turned, in every state: others do not noti
 }
 
 TEST_CASE("requests whose fields contradict each other or the wire") {
-  CmWire wire(4);
+  CmWire wire(4, {.max_mtu = 4});
   const auto listener = must(wire[1].create());
   must(wire[1].bind(listener, PortSpace::kTcp, {}, kPort));
-  must(wire[1].listen(listener, 8));
+  must(wire[1].listen(listener, 8, 1U << static_cast<unsigned>(Service::kRc)));
   Req good;
   good.local_id = 5;
   good.service_id = service_id_of(PortSpace::kTcp, kPort);
@@ -197,6 +197,7 @@ TEST_CASE("requests whose fields contradict each other or the wire") {
     change(req);
     wire.log.clear();
     wire[1].receive(CmWire::gid(1), CmWire::gid(0), encode({1, req}), wire.now());
+    CHECK((wire.log.empty() || !wire[1].has_events(listener)));
     if (wire.log.empty()) return Reason{0};
     const auto answer = decode(wire.log.front().mad);
     REQUIRE(answer.message);
@@ -204,12 +205,21 @@ TEST_CASE("requests whose fields contradict each other or the wire") {
   };
   CHECK(give([](Req& r) { r.primary.local_gid = CmWire::gid(7); }) == Reason{0});
   CHECK(give([](Req& r) { r.primary.remote_gid = CmWire::gid(7); }) == Reason::kInvalidGid);
+  CHECK(give([](Req& r) { r.local_id = 0; }) == Reason::kInvalidCommunicationId);
+  for (const std::uint16_t pkey : {0, 0x8000, 0x8001, 0x7FFE}) {
+    CHECK(give([&](Req& r) { r.pkey = pkey; }) == Reason::kInvalidGid);
+  }
+  CHECK(give([](Req& r) { r.service = Service::kUc; }) == Reason::kInvalidService);  // not of this listener
   CHECK(give([](Req& r) { r.service = Service::kRd; }) == Reason::kInvalidService);
   CHECK(give([](Req& r) { r.service = Service::kExtended; }) == Reason::kInvalidService);
   CHECK(give([](Req& r) { r.rdc_exists = true; }) == Reason::kInvalidService);
   CHECK(give([](Req& r) { r.path_mtu = 0; }) == Reason::kInvalidMtu);
-  CHECK(give([](Req& r) { r.path_mtu = 6; }) == Reason::kInvalidMtu);
-  CHECK(give([](Req& r) { r.qpn = 1; }) == Reason::kNoQp);
+  for (const std::uint8_t mtu : {5, 6, 15}) {
+    CHECK(give([&](Req& r) { r.path_mtu = mtu; }) == Reason::kInvalidMtu);
+  }
+  for (const std::uint32_t qpn : {0U, 1U, 0xFFFFFFU}) {
+    CHECK(give([&](Req& r) { r.qpn = qpn; }) == Reason::kNoQp);
+  }
   CHECK(give([](Req& r) { r.service_id = 1; }) == Reason::kInvalidServiceId);
   CHECK(give([](Req& r) { r.service_id |= 1ULL << 63; }) == Reason::kInvalidServiceId);
   CHECK(give([](Req& r) { r.data[0] = 0x10; }) == Reason{0});  // version of the header
@@ -217,13 +227,138 @@ TEST_CASE("requests whose fields contradict each other or the wire") {
   CHECK(give([](Req& r) { r.data[35] ^= 1; }) == Reason{0});
   CHECK_FALSE(wire[1].has_events(listener));
   CHECK(wire[1].counters().unfounded == 4);
-  CHECK(wire[1].counters().refused == 9);
+  CHECK(wire[1].counters().refused == 19);
   // To a group, or from one: connections are between two ports.
   wire[1].receive({0xFF, 0x0E}, CmWire::gid(0), encode({1, good}), wire.now());
   wire[1].receive(CmWire::gid(1), {0xFF, 0x0E}, encode({1, good}), wire.now());
   CHECK(wire[1].counters().unfounded == 6);
   CHECK(give([](Req&) {}) == Reason{0});
   CHECK(wire[1].has_events(listener));
+}
+
+TEST_CASE("fields of a request that any value may have: the consumer is told them") {
+  CmWire wire(4);
+  const auto listener = must(wire[1].create());
+  must(wire[1].bind(listener, PortSpace::kTcp, {}, kPort));
+  must(wire[1].listen(listener, 8));
+  std::uint32_t number = 100;
+  const auto header = encode(IpHeader{.source_port = 0, .source = CmWire::gid(0), .destination = CmWire::gid(1)});
+  for (const bool most : {false, true}) {
+    Req req{.local_id = ++number,
+            .service_id = service_id_of(PortSpace::kTcp, kPort),
+            .ca_guid = most ? ~0ULL : 0,
+            .qkey = most ? ~0U : 0,
+            .qpn = most ? 0xFFFFFEU : 2U,
+            .eecn = most ? 0xFFFFFFU : 0,
+            .service = most ? Service::kUc : Service::kRc,
+            .path_mtu = 1};
+    req.responder_resources = req.initiator_depth = most ? 0xFF : 0;
+    req.remote_response_timeout = req.local_response_timeout = most ? 31 : 0;
+    req.retry_count = req.rnr_retry = most ? 7 : 0;
+    req.max_retries = most ? 15 : 0;
+    req.psn = most ? 0xFFFFFF : 0;
+    req.pkey = most ? 0xFFFF : 0x7FFF;  // a limited member speaks to a full one
+    req.flow_control = req.srq = most;
+    req.primary = {.local_lid = 0,
+                   .remote_lid = static_cast<std::uint16_t>(most ? 7 : 0),
+                   .local_gid = CmWire::gid(0),
+                   .remote_gid = CmWire::gid(1),
+                   .flow_label = most ? 0xFFFFFU : 0,
+                   .packet_rate = static_cast<std::uint8_t>(most ? 63 : 0),
+                   .traffic_class = static_cast<std::uint8_t>(most ? 0xFF : 0),
+                   .hop_limit = static_cast<std::uint8_t>(most ? 0xFF : 0),
+                   .ack_timeout = static_cast<std::uint8_t>(most ? 31 : 0)};
+    std::copy(header.begin(), header.end(), req.data.begin());
+    wire[1].receive(CmWire::gid(1), CmWire::gid(0), encode({1, req}), wire.now());
+    const Event asked = wire[1].take_event(listener);
+    REQUIRE(asked.type == EventType::kConnectRequest);
+    const Facts facts = must(wire[1].facts(asked.incoming));
+    CHECK(facts.service == req.service);
+    CHECK(facts.remote_qpn == req.qpn);
+    CHECK(facts.send_psn == req.psn);
+    CHECK(facts.responder_resources == req.responder_resources);
+    CHECK(facts.initiator_depth == req.initiator_depth);
+    CHECK(facts.retry_count == req.retry_count);
+    CHECK(facts.rnr_retry == req.rnr_retry);
+    CHECK(facts.pkey == req.pkey);
+    CHECK(facts.flow_label == req.primary.flow_label);
+    CHECK(facts.traffic_class == req.primary.traffic_class);
+    CHECK(facts.hop_limit == req.primary.hop_limit);
+    CHECK(facts.ack_timeout == req.primary.ack_timeout);
+    CHECK(facts.remote_port == 0);
+  }
+}
+
+TEST_CASE("answers whose fields cannot be: they are dropped, and the right one still counts") {
+  CmWire wire(4);
+  const auto client = must(wire[0].create());
+  const auto connect = [&](std::uint32_t qpn) {
+    wire.log.clear();
+    must(wire[0].connect(client, {.local = CmWire::gid(0), .remote = CmWire::gid(1), .remote_port = kPort, .qpn = qpn},
+                         wire.now()));
+    return std::get<Req>(decode(wire.log.front().mad).message->body);
+  };
+  const auto before = [&] { return wire[0].counters().unfounded; };
+  const auto req = connect(100);
+  const Rep good{.local_id = 9, .remote_id = req.local_id, .qpn = 0xFFFFFE, .psn = 0xFFFFFF};
+  const auto give = [&](auto&& change) {
+    Rep rep = good;
+    change(rep);
+    const auto counted = before();
+    wire[0].receive(CmWire::gid(0), CmWire::gid(1), encode({1, rep}), wire.now());
+    return before() == counted + 1 && !wire[0].has_events(client);
+  };
+  for (const std::uint32_t qpn : {0U, 1U, 0xFFFFFFU}) {
+    CHECK(give([&](Rep& r) { r.qpn = qpn; }));
+  }
+  CHECK(give([](Rep& r) { r.local_id = 0; }));
+  CHECK_FALSE(give([](Rep& r) {
+    r.responder_resources = r.initiator_depth = r.target_ack_delay = r.failover = 0;
+    r.rnr_retry = 0;
+    r.eecn = 0xFFFFFF;
+    r.qkey = ~0U;
+    r.ca_guid = 0;
+  }));
+  CHECK(wire[0].take_event(client).type == EventType::kConnectResponse);
+  CHECK(must(wire[0].facts(client)).send_psn == 0xFFFFFF);
+}
+
+TEST_CASE("fields of datagram services: a partition that is not the port's, a queue pair that cannot be") {
+  CmWire wire(4);
+  const auto listener = must(wire[1].create());
+  must(wire[1].bind(listener, PortSpace::kUdp, {}, kPort));
+  must(wire[1].listen(listener, 8));
+  const auto client = must(wire[0].create());
+  must(wire[0].ask(
+      client,
+      {.space = PortSpace::kUdp, .local = CmWire::gid(0), .remote = CmWire::gid(1), .remote_port = kPort, .qpn = 100},
+      wire.now()));
+  auto req = std::get<SidrReq>(decode(wire.log.front().mad).message->body);
+  wire.lose = [](const CmWire::Sent& sent) { return sent.from == CmWire::gid(1); };
+  for (const std::uint16_t pkey : {0, 0x8000, 0x8001}) {
+    req.pkey = pkey;
+    wire.log.clear();
+    wire[1].receive(CmWire::gid(1), CmWire::gid(0), encode({1, req}), wire.now());
+    REQUIRE(wire.log.size() == 1);
+    CHECK(std::get<SidrRep>(decode(wire.log.front().mad).message->body).status == SidrRep::Status::kUnsupportedService);
+    CHECK_FALSE(wire[1].has_events(listener));
+  }
+  for (const std::uint32_t qpn : {0U, 1U, 0xFFFFFFU}) {
+    const auto counted = wire[0].counters().unfounded;
+    wire[0].receive(CmWire::gid(0), CmWire::gid(1), encode({1, SidrRep{.request_id = req.request_id, .qpn = qpn}}),
+                    wire.now());
+    CHECK(wire[0].counters().unfounded == counted + 1);
+    CHECK_FALSE(wire[0].has_events(client));
+  }
+  wire.lose = [](const CmWire::Sent&) { return false; };
+  wire.run();
+  const Event asked = wire[1].take_event(listener);
+  REQUIRE(asked.type == EventType::kConnectRequest);
+  for (const std::uint32_t qpn : {0U, 1U, 0xFFFFFFU})
+    CHECK(wire[1].accept(asked.incoming, {.qpn = qpn}, wire.now()).error() == Error::kInvalidParameter);
+  must(wire[1].accept(asked.incoming, {.qpn = 0xFFFFFE}, wire.now()));
+  wire.run();
+  CHECK(wire[0].take_event(client).type == EventType::kEstablished);
 }
 
 TEST_CASE("bytes without sense, many of them") {

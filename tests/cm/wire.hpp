@@ -54,6 +54,8 @@ class CmWire {
     void tell(cm::EndpointId endpoint) override { of.told[index].push_back(endpoint); }
     std::uint64_t random() override { return of.random_(); }
     bool is_own(const cm::Gid& address) override { return address == gid(index) || address == gid(index, 1); }
+    /// Of the default partition.
+    bool is_in_partition(std::uint16_t pkey) override { return (pkey & 0x7FFF) == 0x7FFF; }
     CmWire& of;
     int index;
     std::unique_ptr<cm::Manager> manager;

@@ -1,6 +1,8 @@
 // Kernel calls for connections (docs/connection_manager.md): two kernel drivers on fake devices, and a wire between
 // their connection managers.
 #include <catch2/catch.hpp>
+#include <map>
+#include <set>
 #include <string>
 
 #include "driver/gsi/agent.hpp"
@@ -24,10 +26,20 @@ std::uint8_t put(std::array<std::uint8_t, Room>& to, const std::string& text) {
   return static_cast<std::uint8_t>(text.size());
 }
 
+/// How many queue pair numbers a host has.
+struct Numbers {
+  std::uint8_t log_max_qp = hw::kQpIndexBits;
+  unsigned tag_bits = 24 - hw::kQpIndexBits;
+};
+
 /// A kernel driver, and one process on it with a channel and a queue pair.
 struct Side {
-  Side(std::uint8_t number, std::uint8_t peer) : device(number) {
-    kernel = kmd::KernelDevice::open(device, {.mac = 0x0200'0000'0000ULL + number, .gids = {gid_of(number)}}).take();
+  Side(std::uint8_t number, std::uint8_t peer, const Numbers& numbers) : device(number) {
+    device.capabilities.log_max_qp = numbers.log_max_qp;
+    kernel =
+        kmd::KernelDevice::open(
+            device, {.mac = 0x0200'0000'0000ULL + number, .gids = {gid_of(number)}, .qp_tag_bits = numbers.tag_bits})
+            .take();
     REQUIRE(kernel->port_tables().add_neighbour(gid_of(peer), 0x0200'0000'0000ULL + peer).ok());
     kernel->connections().attach(true);
     open();
@@ -116,6 +128,7 @@ struct Side {
 };
 
 struct Two {
+  explicit Two(const Numbers& numbers = {}) : a{1, 2, numbers}, b{2, 1, numbers} {}
   void run() {
     for (bool any = true; any;) {
       any = false;
@@ -153,7 +166,7 @@ struct Two {
     b.only_event(server, ConnectionEvent::kEstablished);
     return {client, server};
   }
-  Side a{1, 2}, b{2, 1};
+  Side a, b;
 };
 
 }  // namespace
@@ -213,6 +226,57 @@ TEST_CASE("a packet of the peer stands for a lost RTU") {
       0, {.event_type = static_cast<std::uint8_t>(hw::EqeType::kCommEstablished), .number = b.qps[0]->qpn()});
   b.kernel->dispatch_events();
   b.only_event(server, ConnectionEvent::kEstablished);
+}
+
+TEST_CASE("no queue pair gets the number of one that is gone and whose connection is in TimeWait") {
+  // Eight queue pairs at a time, two of them reserved: 18 numbers. Five connections of each host are in TimeWait.
+  Two two({.log_max_qp = 3, .tag_bits = 2});
+  auto& [a, b] = two;
+  const auto listener = b.listener();
+  for (auto* side : {&a, &b}) side->qps[1].reset();
+  std::map<std::uint32_t, unsigned> times;
+  for (unsigned i = 0; i < 300; ++i) {
+    const auto [client, server] = two.connect(listener);
+    ++times[a.qps[0]->qpn()];
+    REQUIRE(a.say(calls::Disconnect{.endpoint = client}).ok());
+    two.run();
+    for (auto& [side, end] : {std::pair(&a, client), std::pair(&b, server)}) {
+      CHECK(side->event(end).type == static_cast<std::uint8_t>(ConnectionEvent::kDisconnected));
+      REQUIRE(side->say(calls::Destroy{.object = end, .kind = static_cast<std::uint8_t>(ObjectKind::kEndpoint)}).ok());
+      CHECK(side->kernel->connections().remembers(side->qps[0]->qpn()));
+      side->qps[0].reset();
+      side->qps[0] = side->make_qp(hw::QpType::kRc);
+      REQUIRE(side->qps[0] != nullptr);
+      CHECK_FALSE(side->kernel->connections().remembers(side->qps[0]->qpn()));
+    }
+    two.pass(30'000'000);
+  }
+  // All numbers but that of the datagrams' queue pair and those of its index.
+  CHECK(times.size() >= 12);
+}
+
+TEST_CASE("no queue pair gets the number of a multicast group's members") {
+  // One index is free, 255: its tag 0xFFFF makes QPN 0xFFFFFF.
+  FakeDevice device;
+  auto kernel = kmd::KernelDevice::open(device).take();
+  auto process = umd::ProcessContext::open(kernel->node()).take();
+  auto cq = umd::CompletionQueue::create(process, 16).take();
+  const umd::QueuePair::Spec spec{.send_cq = cq, .receive_cq = cq, .capacity = {1, 1, 1, 1, 0}};
+  std::vector<std::shared_ptr<umd::QueuePair>> others;
+  std::shared_ptr<umd::QueuePair> last;
+  while (auto made = umd::QueuePair::create_idle(process, spec)) {
+    auto& to = (made.value()->qpn() & 0xFF) == 0xFF ? last : others.emplace_back();
+    to = made.take();
+  }
+  REQUIRE(last != nullptr);
+  std::set<std::uint32_t> seen;
+  for (unsigned i = 0; i < 2 * 0x10000; ++i) {
+    last.reset();
+    last = umd::QueuePair::create_idle(process, spec).take();
+    seen.insert(last->qpn());
+  }
+  CHECK(seen.size() > 0xD000);
+  CHECK_FALSE(seen.contains(kMulticastQpn));
 }
 
 TEST_CASE("refusals of calls") {

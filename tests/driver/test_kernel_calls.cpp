@@ -342,10 +342,20 @@ TEST_CASE_METHOD(CallFixture, "own addresses and P_Keys are places in the tables
   CHECK(port->call(calls::QueryPkey{.index = 1})->pkey == 0);
   CHECK(kernel->port_tables().add_pkey(0x8003).take() == 1);
   CHECK(port->call(calls::QueryPkey{.index = 1})->pkey == 0x8003);
+  // Who speaks to a peer with a P_Key: of the same partition, and one of both is a full member (10.9.3).
+  const auto index_for = [&](std::uint16_t pkey) { return kernel->port_tables().pkey_index_for(pkey); };
+  CHECK(index_for(0xFFFF).take() == 0);
+  CHECK(index_for(0x7FFF).take() == 0);
+  CHECK(index_for(0x8003).take() == 1);
+  CHECK(index_for(0x0003).take() == 1);
+  for (const std::uint16_t pkey : {0, 0x8000, 0x8004, 4}) CHECK(index_for(pkey).error() == Error::kNotFound);
   const auto state = port->call(calls::QueryPort{}).take();
   CHECK(state.mac == 0x0200'0000'0001);
   CHECK(state.gids == 2);
   CHECK(state.pkeys == 2);
+  REQUIRE(kernel->port_tables().add_pkey(7).ok());
+  CHECK(index_for(0x8007).take() == 2);
+  CHECK(index_for(7).error() == Error::kNotFound);  // two limited members
 
   const auto qp = port->call(qp_request(pd(*port), cq(*port).cq)).take();
   const auto move = [&](hw::QpState next, QpAttributes mask, const calls::QpAttributes& attributes) {
@@ -355,7 +365,7 @@ TEST_CASE_METHOD(CallFixture, "own addresses and P_Keys are places in the tables
   };
   const auto init = qp_transition(hw::QpState::kReset, hw::QpState::kInit).required;
   const auto rtr = qp_transition(hw::QpState::kInit, hw::QpState::kRtr).required;
-  CHECK(move(hw::QpState::kInit, init, {.pkey_index = 2}).error() == Error::kInvalidParameter);
+  CHECK(move(hw::QpState::kInit, init, {.pkey_index = 3}).error() == Error::kInvalidParameter);
   REQUIRE(move(hw::QpState::kInit, init, {.pkey_index = 1}).ok());
   CHECK(device.pairs.at(qp.qpn).last_modify.pkey == 0x8003);
   calls::QpAttributes to{

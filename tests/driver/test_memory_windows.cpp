@@ -1,6 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <deque>
 #include <set>
 
 #include "driver/kmd/kernel_fast_mr.hpp"
@@ -66,6 +67,7 @@ TEST_CASE("a window is allocated unbound and draws another key for each bind") {
   CHECK(fixture.device.commands.back().number == window->key());
 
   std::set<std::uint32_t> tags;
+  std::deque<std::uint32_t> recent;
   std::uint32_t last = window->key();
   for (int i = 0; i < 2000; ++i) {
     if (i % 3 == 0) CHECK(window->draw_key() != last);  // for a bind that was not posted in the end
@@ -76,6 +78,10 @@ TEST_CASE("a window is allocated unbound and draws another key for each bind") {
     CHECK(window->key() == last);  // until the bind has been posted
     window->keys()->posted(drawn);
     CHECK(window->key() == drawn);
+    // A peer may still have the keys of many binds before.
+    CHECK(std::find(recent.begin(), recent.end(), drawn) == recent.end());
+    recent.push_back(drawn);
+    if (recent.size() > 48) recent.pop_front();
     tags.insert(drawn & 0xFF);
     last = drawn;
   }

@@ -4,10 +4,13 @@
 
 #include <cstring>
 
+#include "driver/cm/ip_service.hpp"
+#include "driver/kmd/connection_service.hpp"
 #include "driver/nd2/memory_region.hpp"
 #include "driver/nd2/memory_window.hpp"
 #include "driver/nd2/shared_receive_queue.hpp"
 #include "driver/nd2/status.hpp"
+#include "testbench/com_ptr.hpp"
 #include "tests/driver/nd2_fixture.hpp"
 
 using namespace rnic;
@@ -196,6 +199,40 @@ TEST_CASE_METHOD(Nd2Fixture, "a host whose kernel driver has no QP1 makes no con
   CHECK(listener->Release() == 0);
 }
 
+TEST_CASE_METHOD(Nd2Fixture, "a listener takes requests of reliable queue pairs only") {
+  const kmd::Gid own{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 10, 0, 0, 1},
+      peer{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 10, 0, 0, 2};
+  constexpr std::uint16_t kPort = 4000;
+  REQUIRE(kernel->port_tables().add_gid(own).ok());
+  REQUIRE(kernel->port_tables().add_neighbour(peer, 0x0200'0000'0002).ok());
+  auto& connections = kernel->connections();
+  connections.attach(true);
+  testbench::ComPtr<IND2Listener> listener;
+  REQUIRE(adapter->CreateListener(IID_IND2Listener, file, reinterpret_cast<void**>(listener.put())) == ND_SUCCESS);
+  sockaddr_in at{};
+  at.sin_family = AF_INET;
+  at.sin_port = htons(kPort);
+  at.sin_addr.s_addr = htonl(0x0A000001);
+  REQUIRE(listener->Bind(reinterpret_cast<const sockaddr*>(&at), sizeof at) == ND_SUCCESS);
+  REQUIRE(listener->Listen(0) == ND_SUCCESS);
+  cm::Req req{.service_id = cm::service_id_of(cm::PortSpace::kTcp, kPort), .qpn = 77, .path_mtu = 3};
+  req.primary.local_gid = peer;
+  req.primary.remote_gid = own;
+  const auto header = encode(cm::IpHeader{.source_port = 5, .source = peer, .destination = own});
+  std::copy(header.begin(), header.end(), req.data.begin());
+  for (const auto service : {cm::Service::kUc, cm::Service::kRc}) {
+    ++req.local_id;
+    req.service = service;
+    connections.receive(own, peer, cm::encode({req.local_id, req}));
+    const auto sent = connections.next_outgoing();
+    CHECK(sent.has_value() == (service == cm::Service::kUc));
+    if (!sent) continue;
+    const auto answer = cm::decode(sent->mad);
+    REQUIRE(answer.message);
+    CHECK(std::get<cm::Rej>(answer.message->body).reason == cm::Reason::kInvalidService);
+  }
+}
+
 TEST_CASE_METHOD(Nd2Fixture, "a client may release parents before children, and close its file at any time") {
   auto* cq = make_queue();
   auto* qp = make_pair(cq);
@@ -304,7 +341,14 @@ TEST_CASE("completion statuses") {
   CHECK(status(S::kLocProtErr, K::kBind) == ND_ACCESS_VIOLATION);
   CHECK(status(S::kLocProtErr, K::kInvalidate) == ND_INVALID_DEVICE_REQUEST);  // decisions 53
   CHECK(status(S::kLocLenErr, K::kReceive) == ND_BUFFER_OVERFLOW);
-  CHECK(status(S::kLocLenErr, K::kSend) == ND_DATA_OVERRUN);
+  for (const K kind : {K::kSend, K::kRead, K::kWrite}) CHECK(status(S::kLocLenErr, kind) == ND_DATA_OVERRUN);
+  for (const K kind : {K::kBind, K::kInvalidate}) {
+    CHECK(status(S::kSuccess, kind) == ND_SUCCESS);
+    CHECK(status(S::kWrFlushErr, kind) == ND_CANCELED);
+    CHECK(status(S::kLocQpOpErr, kind) == ND_INVALID_DEVICE_REQUEST);
+    CHECK(status(S::kFatalErr, kind) == ND_INTERNAL_ERROR);
+    CHECK(status(static_cast<S>(99), kind) == ND_INTERNAL_ERROR);
+  }
   CHECK(status(S::kRemInvReqErr, K::kSend) == ND_DATA_OVERRUN);
   CHECK(status(S::kRemInvReqErr, K::kWrite) == ND_REMOTE_ERROR);
   CHECK(status(S::kRemInvReqErr, K::kRead) == ND_REMOTE_ERROR);

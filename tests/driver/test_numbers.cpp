@@ -1,7 +1,13 @@
 #include <catch2/catch.hpp>
 
+#include <algorithm>
+#include <deque>
+#include <map>
 #include <set>
+#include <unordered_set>
 
+#include "driver/fresh_numbers.hpp"
+#include "driver/kmd/handle_table.hpp"
 #include "driver/kmd/kernel_mr.hpp"
 #include "driver/kmd/number_pool.hpp"
 #include "tests/driver/driver_fixture.hpp"
@@ -25,6 +31,54 @@ std::vector<std::uint32_t> some_keys(std::uint64_t seed, int count) {
 }
 
 }  // namespace
+
+TEST_CASE("a drawn number returns late, and the key decides which comes next") {
+  const unsigned bits = GENERATE(2U, 3U, 8U, 12U, 16U);
+  const std::uint64_t key = GENERATE(0ULL, 1ULL, 0x123456789ABCDEFULL);
+  const std::uint64_t all = 1ULL << bits, late = all / 4;
+  const FreshNumbers numbers(key, bits);
+  const FreshNumbers others(key + 1, bits);
+  std::map<std::uint32_t, std::uint64_t> last;
+  std::uint64_t equal = 0, next = 0;
+  const std::uint64_t draws = std::max<std::uint64_t>(8 * all, 1000);
+  for (std::uint64_t draw = 0; draw < draws; ++draw) {
+    const std::uint32_t number = numbers.at(draw);
+    REQUIRE(number != 0);
+    REQUIRE(number < all);
+    if (const auto before = last.find(number); before != last.end()) REQUIRE(draw - before->second > late);
+    last[number] = draw;
+    equal += number == others.at(draw);
+    next += draw != 0 && number == numbers.at(draw - 1) + 1;
+  }
+  // Of 16 quarters every number is missed with a probability of 1/256.
+  if (bits >= 8) {
+    CHECK(last.size() > (all - 1) * 95 / 100);
+    CHECK(equal < draws / 50);
+    CHECK(next < draws / 50);
+  }
+}
+
+TEST_CASE("numbers of 32 bits: a million draws, none of them twice") {
+  const FreshNumbers numbers(7, 32);
+  std::vector<std::uint32_t> drawn;
+  for (std::uint64_t draw = (1ULL << 30) - 500'000; draw < (1ULL << 30) + 500'000; ++draw)
+    drawn.push_back(numbers.at(draw));
+  std::sort(drawn.begin(), drawn.end());
+  CHECK(std::adjacent_find(drawn.begin(), drawn.end()) == drawn.end());
+  CHECK(drawn.front() != 0);
+  CHECK(drawn.back() > 0xFFF00000);
+}
+
+TEST_CASE("a handle that is gone names no other object until a million others are gone") {
+  kmd::HandleTable table(std::make_shared<kmd::Account>(kmd::Quota{}));
+  const auto kept = table.reserve(calls::ObjectKind::kCq);
+  std::unordered_set<calls::Handle> seen{kept->handle()};
+  for (unsigned i = 0; i < 1U << 20; ++i) {
+    const auto place = table.reserve(calls::ObjectKind::kCq);
+    REQUIRE(place.ok());
+    REQUIRE(seen.insert(place->handle()).second);
+  }
+}
 
 TEST_CASE("a number pool hands out every index once, in an order that depends on the entropy") {
   test::FakeDevice device(1);
@@ -66,6 +120,24 @@ TEST_CASE("the tag of an index changes at every use") {
     pool.release(number->index);
   }
   CHECK(tags.size() == 255);
+}
+
+TEST_CASE("a stale tag fits an index only after many others, whether it was drawn or renewed") {
+  test::FakeDevice device;
+  kmd::NumberPool pool(device, 1, 0, 8);
+  std::deque<std::uint32_t> recent;
+  auto number = pool.acquire().take();
+  for (int i = 0; i < 2000; ++i) {
+    REQUIRE(std::find(recent.begin(), recent.end(), number.tag) == recent.end());
+    recent.push_back(number.tag);
+    if (recent.size() > 64) recent.pop_front();
+    if (i % 3 == 0) {
+      number.tag = pool.renew(number.index);
+    } else {
+      pool.release(number.index);
+      number = pool.acquire().take();
+    }
+  }
 }
 
 TEST_CASE("keys are unique, inside the table, and differ from run to run") {

@@ -253,9 +253,11 @@ inline constexpr std::array<CallField, 4> kBindEndpointFields = {{
     {"port", CallField::Kind::kNumber, 28, 2, 0xffff},
     {"reserved0", CallField::Kind::kReserved, 30, 2, 0xffff},
 }};
-inline constexpr std::array<CallField, 2> kListenFields = {{
+inline constexpr std::array<CallField, 4> kListenFields = {{
     {"endpoint", CallField::Kind::kHandle, 8, 4, 0xffffffff},
     {"backlog", CallField::Kind::kNumber, 12, 4, 0xffffffff},
+    {"services", CallField::Kind::kNumber, 16, 1, 0x3},
+    {"reserved0", CallField::Kind::kReserved, 17, 7, 0xffffffffffffff},
 }};
 inline constexpr std::array<CallField, 5> kResolveAddressFields = {{
     {"local", CallField::Kind::kBytes, 8, 16, 0xffffffffffffffff},
@@ -374,7 +376,7 @@ inline constexpr std::array<CallProbe, 51> kCallProbes = {{
     {calls::Call::kReleaseFastMr, "release_fast_mr", 16, 8, kReleaseFastMrFields},
     {calls::Call::kCreateEndpoint, "create_endpoint", 16, 16, kCreateEndpointFields},
     {calls::Call::kBindEndpoint, "bind_endpoint", 32, 16, kBindEndpointFields},
-    {calls::Call::kListen, "listen", 16, 8, kListenFields},
+    {calls::Call::kListen, "listen", 24, 8, kListenFields},
     {calls::Call::kResolveAddress, "resolve_address", 48, 32, kResolveAddressFields},
     {calls::Call::kResolveRoute, "resolve_route", 16, 8, kResolveRouteFields},
     {calls::Call::kConnect, "connect", 224, 8, kConnectFields},
