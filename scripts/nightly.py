@@ -52,6 +52,7 @@ LONG = [
     ("outside", "tests/outside/run.sh {build}/outside --build"),
     ("vector_schema", "tests/tools/check_vector_schema.py {tool} --all"),
     ("mutants", "scripts/mutate.sh"),
+    ("connections_nd2", "RNIC_CONNECTIONS=100000 {bin}/test_nd2_programs 'connections that come and go*'"),
     ("connections_rtl", "RNIC_CONNECTIONS=10000 {bin}/test_system_many_connections"),
     ("proofs", "ctest --test-dir {build} -L formal"),
     ("planted_faults", "scripts/planted_faults.py --jobs $(nproc)"),

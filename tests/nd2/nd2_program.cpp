@@ -162,9 +162,7 @@ int serve(const char* address) {
 
 int ask(const char* address) {
   const sockaddr_in peer = address_of(address, kPort);
-  sockaddr_in own{};
-  SIZE_T bytes = sizeof own;
-  require(NdResolveAddress(generic(peer), sizeof peer, reinterpret_cast<sockaddr*>(&own), &bytes), "NdResolveAddress");
+  const sockaddr_in own = own_address_for(peer);
   require(NdCheckAddress(generic(own), sizeof own), "NdCheckAddress");
   End end(own);
   require(end.adapter->CreateMemoryRegion(IID_IND2MemoryRegion, end.file, reinterpret_cast<void**>(&end.out_region)),

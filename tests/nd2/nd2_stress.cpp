@@ -18,24 +18,6 @@ namespace {
 constexpr unsigned kThreads = 8;
 constexpr USHORT kPort = 20000;
 
-/// A reference.
-template <typename T>
-class Owned {
- public:
-  Owned() = default;
-  Owned(const Owned&) = delete;
-  Owned& operator=(const Owned&) = delete;
-  ~Owned() {
-    if (object_ != nullptr && object_->Release() != 0) require(E_FAIL, "the last Release");
-  }
-  void** put() { return reinterpret_cast<void**>(&object_); }
-  T* operator->() const { return object_; }
-  T* get() const { return object_; }
-
- private:
-  T* object_ = nullptr;
-};
-
 /// A request with its event; calls wait for its end.
 struct Request {
   Request() { block.hEvent = CreateEvent(nullptr, FALSE, FALSE, nullptr); }
@@ -46,14 +28,6 @@ struct Request {
     require(status == ND_PENDING ? object->GetOverlappedResult(&block, TRUE) : status, what);
   }
   OVERLAPPED block{};
-};
-
-struct File {
-  explicit File(IND2Adapter* of) { require(of->CreateOverlappedFile(&handle), "CreateOverlappedFile"); }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  ~File() { CloseHandle(handle); }
-  HANDLE handle = nullptr;
 };
 
 struct Memory {

@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
 
 #include <windows.h>
 
@@ -30,5 +31,40 @@ inline sockaddr_in address_of(const char* text, USHORT port) {
   return address;
 }
 inline const sockaddr* generic(const sockaddr_in& address) { return reinterpret_cast<const sockaddr*>(&address); }
+/// From which a peer is reached, with port 0.
+inline sockaddr_in own_address_for(const sockaddr_in& peer) {
+  sockaddr_in own{};
+  SIZE_T bytes = sizeof own;
+  require(NdResolveAddress(generic(peer), sizeof peer, reinterpret_cast<sockaddr*>(&own), &bytes), "NdResolveAddress");
+  return own;
+}
+
+/// A reference.
+template <typename T>
+class Owned {
+ public:
+  Owned() = default;
+  Owned(const Owned&) = delete;
+  Owned& operator=(const Owned&) = delete;
+  ~Owned() { end(); }
+  void end() {
+    T* const object = std::exchange(object_, nullptr);
+    if (object != nullptr && object->Release() != 0) require(E_FAIL, "the last Release");
+  }
+  void** put() { return reinterpret_cast<void**>(&object_); }
+  T* operator->() const { return object_; }
+  T* get() const { return object_; }
+
+ private:
+  T* object_ = nullptr;
+};
+
+struct File {
+  explicit File(IND2Adapter* of) { require(of->CreateOverlappedFile(&handle), "CreateOverlappedFile"); }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  ~File() { CloseHandle(handle); }
+  HANDLE handle = nullptr;
+};
 
 }  // namespace program_parts

@@ -54,6 +54,16 @@ TEST_CASE("eight threads on one adapter: each connects, sends and parts; and eig
   CHECK(contains(shared, "320 results\n"));
 }
 
+// RNIC_CONNECTIONS=number: so many instead of some hundreds.
+TEST_CASE("connections that come and go on one pair of hosts, eight under way at any time: none fails") {
+  const char* const wanted = std::getenv("RNIC_CONNECTIONS");
+  const std::string count = wanted != nullptr ? wanted : "500";
+  const auto output = passes(Words{"exec", "--nic", "model", "--pair"} +
+                             Words{"--", RNIC_CONNECTIONS_PROGRAM, "server", "10.0.0.1", count} +
+                             Words{"--", RNIC_CONNECTIONS_PROGRAM, "client", "10.0.0.1", count});
+  CHECK(contains(output, count + " connections\n"));
+}
+
 TEST_CASE("a program has 16 Ki regions, or as many as the machine file allows") {
   Tool tool;
   const std::string file = tool.folder() + "/m.toml";
