@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <span>
 
+#include "testbench/nd2_results.hpp"
 #include "testbench/side_by_side.hpp"
 
 namespace rnic::testbench {
@@ -156,6 +157,12 @@ void Traffic::take_results(Group& group, std::size_t host) {
     const ULONG count = cq.GetResults(results.data(), results.size());
     for (ULONG i = 0; i < count; ++i) {
       auto& pair = pairs_[reinterpret_cast<std::uintptr_t>(results[i].QueuePairContext)];
+      if (!is_listed(results[i])) {
+        ++report_.wrong;
+        report_.note(fmt::format("a request of type {} has the status {:#x}, which ND2_RESULT does not list",
+                                 static_cast<int>(results[i].RequestType),
+                                 static_cast<std::uint32_t>(results[i].Status)));
+      }
       const bool window =
           results[i].RequestType == Nd2RequestTypeBind || results[i].RequestType == Nd2RequestTypeInvalidate;
       if (!receive && window)

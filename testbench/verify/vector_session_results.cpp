@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "driver/nd2/shared_receive_queue.hpp"
+#include "testbench/nd2_results.hpp"
 
 namespace rnic::testbench {
 namespace {
@@ -82,6 +83,11 @@ bool VectorSession::take_result(const VectorStep& step, std::size_t number, std:
 
 void VectorSession::check_result(const VectorStep& step, std::size_t number, const ND2_RESULT& result,
                                  const VectorResult& expected) const {
+  if (!is_listed(result)) {
+    throw VectorFailure(fmt::format("{}: result {} is {} {}, which ND2_RESULT does not list", step.text, number,
+                                    type_name(static_cast<std::uint32_t>(result.RequestType)),
+                                    status_name(result.Status)));
+  }
   const auto context = reinterpret_cast<std::uintptr_t>(result.RequestContext);
   const bool same = result.RequestType == nd2::request_type(expected.kind) && context == expected.context &&
                     is_one_of(expected.statuses, result.Status) &&

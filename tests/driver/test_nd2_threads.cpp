@@ -1,6 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <thread>
 #include <vector>
@@ -143,4 +144,78 @@ TEST_CASE_METHOD(ThreadsFixture, "eight threads on one completion queue, with Ge
   CHECK(shared->Release() == 0);
   CHECK(wrong == 0);
   for (const auto& count : seen) REQUIRE(count == 1);
+}
+
+TEST_CASE_METHOD(ThreadsFixture,
+                 "Flush while a thread posts of each kind: every request is canceled, once, in its order") {
+  constexpr std::size_t kEach = 200;
+  constexpr std::array kKinds{Nd2RequestTypeReceive,    Nd2RequestTypeSend, Nd2RequestTypeBind,
+                              Nd2RequestTypeInvalidate, Nd2RequestTypeRead, Nd2RequestTypeWrite};
+  auto* const cq = make_queue(1024);
+  auto* const own = make_pair(cq, 32);
+  expect(nd2::QueuePair::find(own)->core()->connect({}).ok());
+  auto* const region = make_region();
+  alignas(4096) static std::array<std::uint8_t, 4096> memory;
+  expect(region->Register(memory.data(), memory.size(), ND_MR_FLAG_ALLOW_LOCAL_WRITE, &overlapped) == ND_PENDING &&
+         region->GetOverlappedResult(&overlapped, TRUE) == ND_SUCCESS);
+  const ND2_SGE sge{memory.data(), 64, region->GetLocalToken()};
+  std::array<IND2MemoryWindow*, 2> windows{};
+  for (auto& window : windows)
+    expect(adapter->CreateMemoryWindow(IID_IND2MemoryWindow, reinterpret_cast<void**>(&window)) == ND_SUCCESS);
+  const auto post = [&](ND2_REQUEST_TYPE kind, void* context) {
+    switch (kind) {
+      case Nd2RequestTypeReceive: return own->Receive(context, &sge, 1);
+      case Nd2RequestTypeSend: return own->Send(context, &sge, 1, 0);
+      case Nd2RequestTypeBind: return own->Bind(context, region, windows[0], memory.data(), 64, ND_OP_FLAG_ALLOW_READ);
+      case Nd2RequestTypeInvalidate: return own->Invalidate(context, windows[1], 0);
+      case Nd2RequestTypeRead: return own->Read(context, &sge, 1, 0x1000, 7, 0);
+      default: return own->Write(context, &sge, 1, 0x1000, 7, 0);
+    }
+  };
+  const auto context_of = [](std::size_t kind, std::size_t i) { return reinterpret_cast<void*>(kind * kEach + i); };
+  // The device executes nothing: one of each kind is outstanding at the flush, and the queue is full until then.
+  for (std::size_t kind = 0; kind < kKinds.size(); ++kind)
+    expect(post(kKinds[kind], context_of(kind, 0)) == ND_SUCCESS);
+  std::atomic<std::size_t> posted{};
+  std::vector<std::thread> threads;
+  for (std::size_t kind = 0; kind < kKinds.size(); ++kind) {
+    threads.emplace_back([&, kind] {
+      for (std::size_t i = 1; i < kEach;) {
+        const HRESULT status = post(kKinds[kind], context_of(kind, i));
+        expect(status == ND_SUCCESS || status == ND_NO_MORE_ENTRIES);
+        if (status == ND_SUCCESS) {
+          ++i;
+          ++posted;
+        } else {
+          std::this_thread::yield();
+        }
+      }
+    });
+  }
+  while (posted < 20) std::this_thread::yield();
+  CHECK(own->Flush() == ND_SUCCESS);
+  std::array<std::size_t, kKinds.size()> seen{};
+  std::array<ND2_RESULT, 16> results;
+  for (std::size_t left = kKinds.size() * kEach; left != 0;) {
+    const ULONG got = cq->GetResults(results.data(), static_cast<ULONG>(results.size()));
+    for (ULONG k = 0; k < got; ++k) {
+      const auto context = reinterpret_cast<std::size_t>(results[k].RequestContext);
+      const std::size_t kind = context / kEach;
+      REQUIRE(kind < kKinds.size());
+      REQUIRE(results[k].RequestType == kKinds[kind]);
+      REQUIRE(results[k].Status == ND_CANCELED);
+      REQUIRE(context % kEach == seen[kind]++);
+    }
+    left -= got;
+    if (got == 0) std::this_thread::yield();
+  }
+  for (auto& thread : threads) thread.join();
+  CHECK(cq->GetResults(results.data(), 1) == 0);
+  CHECK(wrong == 0);
+  for (auto* window : windows) CHECK(window->Release() == 0);
+  CHECK(own->Release() == 0);
+  CHECK(cq->Release() == 0);
+  CHECK(region->Deregister(&overlapped) == ND_PENDING);
+  CHECK(region->GetOverlappedResult(&overlapped, TRUE) == ND_SUCCESS);
+  CHECK(region->Release() == 0);
 }

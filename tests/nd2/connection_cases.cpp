@@ -407,6 +407,113 @@ void a_local_failure_ends_the_connection(Sides& sides) {
   CHECK(sides.b.result().Status == ND_CANCELED);
 }
 
+/// A fault of each kind of request, at side a: the result that it has there.
+struct Fault {
+  const char* name;
+  std::function<void(Sides&, Connected&)> cause;
+  ND2_REQUEST_TYPE type;
+  HRESULT status;
+};
+
+HRESULT read_from_b(Sides& sides, Connected& made, UINT32 local_token, UINT32 remote_token) {
+  auto to = sides.a.sge();
+  to.MemoryRegionToken = local_token;
+  return made.pair_a->Read(nullptr, &to, 1, reinterpret_cast<std::uintptr_t>(sides.b.memory.data()), remote_token, 0);
+}
+
+HRESULT write_to_b(Sides& sides, Connected& made, UINT32 local_token) {
+  auto from = sides.a.sge();
+  from.MemoryRegionToken = local_token;
+  return made.pair_a->Write(nullptr, &from, 1, reinterpret_cast<std::uintptr_t>(sides.b.memory.data()),
+                            sides.b.region->GetRemoteToken(), 0);
+}
+
+std::vector<Fault> faults(ComPtr<IND2MemoryWindow>& window) {
+  constexpr UINT32 kWrong = 0x5500;
+  return {
+      {"a Receive that is too short",
+       [](Sides& s, Connected& made) {
+         const auto to = s.a.sge(8);
+         REQUIRE(made.pair_a->Receive(nullptr, &to, 1) == ND_SUCCESS);
+         REQUIRE(s.b.send(*made.pair_b) == ND_SUCCESS);
+       },
+       Nd2RequestTypeReceive, ND_BUFFER_OVERFLOW},
+      {"a Bind of a window that is bound",
+       [&window](Sides& s, Connected& made) {
+         REQUIRE(s.a.adapter->CreateMemoryWindow(IID_IND2MemoryWindow, reinterpret_cast<void**>(window.put())) ==
+                 ND_SUCCESS);
+         for (int i = 0; i < 2; ++i) {
+           REQUIRE(made.pair_a->Bind(nullptr, s.a.region.get(), window.get(), s.a.memory.data(), 64,
+                                     ND_OP_FLAG_ALLOW_READ) == ND_SUCCESS);
+         }
+         CHECK(s.a.result().Status == ND_SUCCESS);
+       },
+       Nd2RequestTypeBind, ND_INVALID_DEVICE_REQUEST},
+      {"an Invalidate of a window that is not bound",
+       [&window](Sides& s, Connected& made) {
+         REQUIRE(s.a.adapter->CreateMemoryWindow(IID_IND2MemoryWindow, reinterpret_cast<void**>(window.put())) ==
+                 ND_SUCCESS);
+         REQUIRE(made.pair_a->Invalidate(nullptr, window.get(), 0) == ND_SUCCESS);
+       },
+       Nd2RequestTypeInvalidate, ND_INVALID_DEVICE_REQUEST},
+      {"a Read into nothing",
+       [](Sides& s, Connected& made) {
+         REQUIRE(read_from_b(s, made, s.a.region->GetLocalToken() ^ kWrong, s.b.region->GetRemoteToken()) ==
+                 ND_SUCCESS);
+       },
+       Nd2RequestTypeRead, ND_ACCESS_VIOLATION},
+      {"a Read that the peer refuses",
+       [](Sides& s, Connected& made) {
+         REQUIRE(read_from_b(s, made, s.a.region->GetLocalToken(), 0x12345678) == ND_SUCCESS);
+       },
+       Nd2RequestTypeRead, ND_ACCESS_VIOLATION},
+      {"a Write of nothing",
+       [](Sides& s, Connected& made) {
+         REQUIRE(write_to_b(s, made, s.a.region->GetLocalToken() ^ kWrong) == ND_SUCCESS);
+       },
+       Nd2RequestTypeWrite, ND_ACCESS_VIOLATION},
+      {"a Send of nothing",
+       [](Sides& s, Connected& made) {
+         auto from = s.a.sge();
+         from.MemoryRegionToken ^= kWrong;
+         REQUIRE(made.pair_a->Send(nullptr, &from, 1, 0) == ND_SUCCESS);
+       },
+       Nd2RequestTypeSend, ND_ACCESS_VIOLATION},
+  };
+}
+
+/// Both sides are notified, and what the peer has posted is canceled.
+void every_fault_ends_the_connection(Sides& sides) {
+  ComPtr<IND2MemoryWindow> window;
+  for (const Fault& fault : faults(window)) {
+    INFO(fault.name);
+    auto made = connect(sides);
+    Overlapped told_a(sides.a.node), told_b(sides.b.node);
+    REQUIRE(made.a->NotifyDisconnect(&told_a) == ND_PENDING);
+    REQUIRE(made.b->NotifyDisconnect(&told_b) == ND_PENDING);
+    REQUIRE(sides.b.receive(*made.pair_b, 7) == ND_SUCCESS);
+    fault.cause(sides, made);
+    const auto failed = sides.a.result();
+    CHECK(failed.RequestType == fault.type);
+    CHECK(failed.Status == fault.status);
+    ND2_RESULT more{};
+    CHECK(sides.a.cq->GetResults(&more, 1) == 0);
+    CHECK(made.b->GetOverlappedResult(&told_b, TRUE) == ND_SUCCESS);
+    CHECK(made.a->GetOverlappedResult(&told_a, TRUE) == ND_SUCCESS);
+    // Its Send has failed, too, where that of the peer found no room.
+    bool canceled = false;
+    for (int left = fault.type == Nd2RequestTypeReceive ? 2 : 1; left != 0; --left) {
+      const auto result = sides.b.result();
+      CHECK(result.Status == (result.RequestType == Nd2RequestTypeSend ? ND_DATA_OVERRUN : ND_CANCELED));
+      canceled = canceled || result.RequestType == Nd2RequestTypeReceive;
+    }
+    CHECK(canceled);
+    CHECK(sides.b.receive(*made.pair_b) == ND_SUCCESS);
+    CHECK(sides.b.result().Status == ND_CANCELED);
+    window.reset();
+  }
+}
+
 void a_flush_tells_the_peer(Sides& sides) {
   auto [pair_a, pair_b, a, b] = connect(sides);
   Overlapped told(sides.b.node), ended(sides.a.node);
@@ -582,26 +689,28 @@ void com_rules(Sides& sides) {
 }  // namespace
 
 const std::vector<Case>& connection_cases() {
-  static const std::vector<Case> cases{{"private data, read limits, addresses", carries_data_limits_and_addresses},
-                                       {"data, disconnect, flush of both sides", moves_data_and_ends},
-                                       {"a Receive that comes late", a_late_receive},
-                                       {"a peer's disconnect is seen by polls", polls_see_the_end},
-                                       {"refusals of both sides", refuses},
-                                       {"a listener that goes, or is full", a_listener_that_goes_or_is_full_refuses},
-                                       {"ports and addresses", ports_and_addresses},
-                                       {"errors of Connect", connect_errors},
-                                       {"calls in states in which they make no sense", states},
-                                       {"read limits hold", read_limits_hold},
-                                       {"a queue pair that fails ends its connection", a_failure_ends_the_connection},
-                                       {"so does one that has failed by itself", a_local_failure_ends_the_connection},
-                                       {"Flush tells the peer", a_flush_tells_the_peer},
-                                       {"requests in their order", requests_in_their_order},
-                                       {"the loopback address", loopback},
-                                       {"releases tell the peer", releases_tell_the_peer},
-                                       {"cancelled requests", cancels},
-                                       {"requests cancelled by the file", cancels_by_the_file},
-                                       {"objects released in any order", releases_in_any_order},
-                                       {"COM rules", com_rules}};
+  static const std::vector<Case> cases{
+      {"private data, read limits, addresses", carries_data_limits_and_addresses},
+      {"data, disconnect, flush of both sides", moves_data_and_ends},
+      {"a Receive that comes late", a_late_receive},
+      {"a peer's disconnect is seen by polls", polls_see_the_end},
+      {"refusals of both sides", refuses},
+      {"a listener that goes, or is full", a_listener_that_goes_or_is_full_refuses},
+      {"ports and addresses", ports_and_addresses},
+      {"errors of Connect", connect_errors},
+      {"calls in states in which they make no sense", states},
+      {"read limits hold", read_limits_hold},
+      {"a queue pair that fails ends its connection", a_failure_ends_the_connection},
+      {"so does one that has failed by itself", a_local_failure_ends_the_connection},
+      {"a fault of each kind of request ends the connection", every_fault_ends_the_connection},
+      {"Flush tells the peer", a_flush_tells_the_peer},
+      {"requests in their order", requests_in_their_order},
+      {"the loopback address", loopback},
+      {"releases tell the peer", releases_tell_the_peer},
+      {"cancelled requests", cancels},
+      {"requests cancelled by the file", cancels_by_the_file},
+      {"objects released in any order", releases_in_any_order},
+      {"COM rules", com_rules}};
   return cases;
 }
 

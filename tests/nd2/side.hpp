@@ -14,6 +14,7 @@
 #include "driver/nd2/ndspi.h"
 #include "driver/umd/waiting.hpp"
 #include "testbench/com_ptr.hpp"
+#include "testbench/nd2_results.hpp"
 
 namespace rnic::test {
 
@@ -101,6 +102,7 @@ struct Side {
       REQUIRE(node.machine().now_ns() < end);
       node.machine().elapse(200);
     }
+    REQUIRE(testbench::is_listed(got));
     return got;
   }
 

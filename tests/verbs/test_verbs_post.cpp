@@ -196,6 +196,31 @@ TEST_CASE_METHOD(PostFixture, "a list ends at the first request that is refused,
   CHECK(ibv_destroy_qp(qp) == 0);
 }
 
+TEST_CASE_METHOD(PostFixture, "a list of Receives ends at the first that is refused, and bad_wr names it") {
+  ibv_qp* const qp = make_connected_qp(cq);
+  std::array<ibv_recv_wr, 9> list{};
+  for (std::size_t i = 0; i < list.size(); ++i)
+    list[i] = {.wr_id = i, .next = i + 1 < list.size() ? &list[i + 1] : nullptr, .sg_list = &segment, .num_sge = 1};
+  ibv_recv_wr* bad = nullptr;
+  const auto posted = [&] { return device.pairs.at(qp->qp_num).rq_producer; };
+  for (const int sges : {-1, 5}) {
+    const auto before = posted();
+    list[1].num_sge = sges;
+    CHECK(ibv_post_recv(qp, list.data(), &bad) == EINVAL);
+    CHECK(bad == &list[1]);
+    CHECK(posted() == before + 1);  // the first has been rung
+  }
+  list[1].num_sge = 1;
+  // Eight fit, two are there.
+  bad = nullptr;
+  CHECK(ibv_post_recv(qp, list.data(), &bad) == ENOMEM);
+  CHECK(bad == &list[6]);
+  CHECK(posted() == 8);
+  CHECK(ibv_post_recv(qp, &list[8], &bad) == ENOMEM);
+  CHECK(bad == &list[8]);
+  CHECK(ibv_destroy_qp(qp) == 0);
+}
+
 TEST_CASE_METHOD(PostFixture, "requests about keys have no data, and datagram queue pairs have none of them") {
   ibv_qp* const qp = make_connected_qp(cq);
   ibv_qp* const datagrams = make_connected_qp(cq, IBV_QPT_UD);
