@@ -1,7 +1,8 @@
 // A program of NetworkDirect that wants much of one adapter: `nd2_stress threads ADDRESS ROUNDS` has eight threads that
 // each connect to this host, exchange a message and part; `nd2_stress queue ADDRESS COUNT` has eight threads take the
-// results of one completion queue; `nd2_stress regions ADDRESS COUNT` has so many regions at a time. It knows the
-// published interfaces and nothing of this project.
+// results of one completion queue; `nd2_stress regions ADDRESS COUNT` has so many regions at a time;
+// `nd2_stress unmapped ADDRESS 0` unmaps a buffer that is registered. It knows the published interfaces and nothing of
+// this project.
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -169,6 +170,29 @@ void many_regions(IND2Adapter* adapter, unsigned count) {
     request.finish(regions[i].get(), regions[i]->Deregister(&request.block), "Deregister");
 }
 
+/// The program unmaps a buffer that is registered: a request that needs it fails, and Deregister takes the region back.
+void unmap_a_buffer(IND2Adapter* adapter, const sockaddr_in& own) {
+  constexpr SIZE_T kBytes = 4096;
+  const File file(adapter);
+  Owned<IND2CompletionQueue> queue;
+  require(adapter->CreateCompletionQueue(IID_IND2CompletionQueue, file.handle, 32, 0, 0, queue.put()),
+          "CreateCompletionQueue");
+  void* const buffer = VirtualAlloc(nullptr, kBytes, MEM_COMMIT | MEM_RESERVE, PAGE_READWRITE);
+  Owned<IND2MemoryRegion> region;
+  require(adapter->CreateMemoryRegion(IID_IND2MemoryRegion, file.handle, region.put()), "CreateMemoryRegion");
+  Request request;
+  request.finish(region.get(), region->Register(buffer, kBytes, ND_MR_FLAG_ALLOW_LOCAL_WRITE, &request.block),
+                 "Register");
+  Both both(adapter, file.handle, queue.get(), own, kPort);
+  VirtualFree(buffer, 0, MEM_RELEASE);
+  const ND2_SGE out{buffer, 64, region->GetLocalToken()};
+  require(both.from->Send(nullptr, &out, 1, 0), "Send");
+  ND2_RESULT result{};
+  while (queue->GetResults(&result, 1) == 0) SwitchToThread();
+  std::printf("a Send of it: %#010x\n", static_cast<unsigned>(result.Status));
+  request.finish(region.get(), region->Deregister(&request.block), "Deregister");
+}
+
 }  // namespace
 
 int main(int count, char* arguments[]) {
@@ -183,6 +207,7 @@ int main(int count, char* arguments[]) {
     if (role == "threads") each_with_its_objects(adapter.get(), own, number);
     if (role == "queue") all_on_one_queue(adapter.get(), own, number);
     if (role == "regions") many_regions(adapter.get(), number);
+    if (role == "unmapped") unmap_a_buffer(adapter.get(), own);
   }
   require(NdCleanup(), "NdCleanup");
   if (DllCanUnloadNow() != S_OK) std::printf("something stays\n");

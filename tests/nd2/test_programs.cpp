@@ -64,6 +64,11 @@ TEST_CASE("connections that come and go on one pair of hosts, eight under way at
   CHECK(contains(output, count + " connections\n"));
 }
 
+TEST_CASE("a program unmaps a buffer that is registered: requests fail, and Deregister takes the region back") {
+  const auto output = passes({"exec", "--nic", "model", "--", RNIC_STRESS, "unmapped", "10.0.0.1", "0"});
+  CHECK(contains(output, "a Send of it: 0xc00000e5\n"));  // ND_INTERNAL_ERROR
+}
+
 TEST_CASE("a program has 16 Ki regions, or as many as the machine file allows") {
   Tool tool;
   const std::string file = tool.folder() + "/m.toml";
