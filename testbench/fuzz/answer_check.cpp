@@ -10,7 +10,6 @@ namespace {
 constexpr std::uint32_t kPsns = 0xffffff, kHalf = 0x800000;
 constexpr std::uint64_t kUnderWayNs = 20'000;  ///< What was sent before that has come, or never will
 constexpr std::uint64_t kNearNs = 2'000;       ///< From the wire to the queue pair
-constexpr std::uint64_t kAnswerNs = 60'000;    ///< An answer is no later
 
 bool before(std::uint32_t a, std::uint32_t b) { return a != b && ((b - a) & kPsns) < kHalf; }
 
@@ -22,12 +21,57 @@ std::string describe(const std::vector<FrameVerdict>& requests) {
   return text + ")";
 }
 
+using Requests = AnswerCheck::Requests;
+
+/// Discards those that arrived before `ns`.
+void forget_before(Requests& requests, std::uint64_t ns) {
+  for (auto& [number, list] : requests) std::erase_if(list, [ns](const FrameVerdict& one) { return one.at_ns < ns; });
+  std::erase_if(requests, [](const auto& one) { return one.second.empty(); });
+}
+
+/// Whether it is known what message a queue pair is in the middle of when it expects `psn`.
+bool sequence_known(const Requests& requests, std::uint32_t psn, FrameVerdict::Inside& inside) {
+  const auto found = requests.find((psn - 1) & kPsns);
+  if (found == requests.end()) return false;
+  bool any = false;
+  for (const auto& one : found->second) {
+    if (one.wild) return false;
+    if (!one.takes) continue;
+    if (any && one.leaves != inside) return false;
+    inside = one.leaves;
+    any = true;
+  }
+  return any;
+}
+
+/// NAK codes that one of the requests with this PSN earns: bit n for code n. Nothing: any.
+std::optional<unsigned> earned(const Requests& requests, std::uint32_t psn) {
+  const auto found = requests.find(psn);
+  unsigned codes = 0;
+  if (found == requests.end()) return codes;
+  for (const auto& one : found->second) {
+    if (one.wild) return std::nullopt;
+    codes |= one.naks;
+    FrameVerdict::Inside inside{};
+    if (!sequence_known(requests, psn, inside) || inside != one.wants) codes |= 1U << 1;  // out of sequence
+  }
+  return codes;
+}
+
+bool earns(const std::optional<unsigned>& codes, unsigned code) { return !codes || (*codes >> code & 1) != 0; }
+
+/// `ns` before `now_ns`, or the beginning.
+std::uint64_t earlier(std::uint64_t now_ns, std::uint64_t ns) { return now_ns - std::min(now_ns, ns); }
+
 }  // namespace
 
 void AnswerCheck::begin(std::uint32_t psn, std::uint64_t now_ns) {
-  for (auto& [number, list] : requests_)
-    std::erase_if(list, [&](const FrameVerdict& one) { return one.at_ns + kUnderWayNs < now_ns; });
-  std::erase_if(requests_, [](const auto& one) { return one.second.empty(); });
+  for (const auto& [number, list] : requests_) {
+    auto& former = former_[number];
+    former.insert(former.end(), list.begin(), list.end());
+  }
+  forget_before(former_, earlier(now_ns, answer_ns_));
+  forget_before(requests_, earlier(now_ns, kUnderWayNs));
   next_ = psn;
   expected_ns_ = 0;
 }
@@ -47,23 +91,24 @@ void AnswerCheck::request(const FrameVerdict& verdict) {
   }
 }
 
-std::optional<std::string> AnswerCheck::answer(std::uint32_t psn, std::uint8_t syndrome) {
-  if (syndrome >> 5 == 0) return taken_up_to((psn + 1) & kPsns);
-  if (syndrome >> 5 != 3 || syndrome == 0x60) return taken_up_to(psn);
-  const unsigned code = syndrome & 0x1f;
-  const auto found = requests_.find(psn);
-  if (found == requests_.end()) return std::nullopt;  // inside of a Read, or older than it
-  unsigned earned = 0;
-  for (const auto& one : found->second) {
-    if (one.wild) return std::nullopt;
-    earned |= one.naks;
-    FrameVerdict::Inside inside{};
-    if (!sequence_known(psn, inside) || inside != one.wants) earned |= 1U << 1;  // out of sequence
+std::optional<std::string> AnswerCheck::answer(std::uint32_t psn, std::uint8_t syndrome, std::uint64_t now_ns) {
+  forget_before(former_, earlier(now_ns, answer_ns_));
+  const bool of_former = former_.contains(psn);
+  const unsigned type = syndrome >> 5, code = syndrome & 0x1f;
+  if (type != 3 || code == 0) {
+    // The wire does not show whether it is an answer to what was taken before: it tells nothing of what is taken now.
+    if (of_former || (!former_.empty() && !requests_.contains(psn))) return std::nullopt;
+    return taken_up_to(type == 0 ? (psn + 1) & kPsns : psn);
   }
+  const auto found = requests_.find(psn);
+  if (found == requests_.end() && !of_former) return std::nullopt;  // inside of a Read, or older than it
+  const auto codes = earned(requests_, psn);
+  if (!codes) return std::nullopt;
   ++judged_;
-  if ((earned >> code & 1) != 0) return taken_up_to(psn);
+  if (of_former && earns(earned(former_, psn), code)) return std::nullopt;
+  if (earns(codes, code)) return taken_up_to(psn);
   return fmt::format("PSN {}: NAK with code {}, which no request with this PSN can earn{}", psn, code,
-                     describe(found->second));
+                     describe(found == requests_.end() ? former_.at(psn) : found->second));
 }
 
 /// All before `next` were executed.
@@ -84,8 +129,7 @@ std::optional<std::string> AnswerCheck::taken_up_to(std::uint32_t next) {
 std::optional<std::string> AnswerCheck::expects(std::uint32_t psn, std::uint64_t from_ns, std::uint64_t to_ns) {
   // One that came just now may be expected no more, and be refused for its key all the same.
   std::uint32_t settled = next_;
-  while (before(settled, psn) && !came_since(settled, from_ns - std::min(from_ns, kAnswerNs)))
-    settled = (settled + 1) & kPsns;
+  while (before(settled, psn) && !came_since(settled, earlier(from_ns, answer_ns_))) settled = (settled + 1) & kPsns;
   if (auto wrong = taken_up_to(settled)) return wrong;
   if (expected_ns_ == 0 || psn != expected_) {
     expected_ = psn;
@@ -96,7 +140,7 @@ std::optional<std::string> AnswerCheck::expects(std::uint32_t psn, std::uint64_t
   if (found == requests_.end()) return std::nullopt;
   for (const auto& one : found->second) {
     // What it may wait with, it may wait with for long.
-    if (one.wild || one.waits || !one.arrives || one.at_ns < expected_ns_ + kNearNs || one.at_ns + kAnswerNs > from_ns)
+    if (one.wild || one.waits || !one.arrives || one.at_ns < expected_ns_ + kNearNs || one.at_ns + answer_ns_ > from_ns)
       continue;
     return fmt::format("PSN {}: a request that came {} ns ago, as it was expected, was neither taken nor refused{}",
                        psn, from_ns - one.at_ns, describe(found->second));
@@ -108,21 +152,6 @@ bool AnswerCheck::came_since(std::uint32_t psn, std::uint64_t ns) const {
   const auto found = requests_.find(psn);
   return found != requests_.end() && std::any_of(found->second.begin(), found->second.end(),
                                                  [ns](const FrameVerdict& one) { return one.at_ns >= ns; });
-}
-
-/// Whether it is known what message it is in the middle of when it expects `psn`.
-bool AnswerCheck::sequence_known(std::uint32_t psn, FrameVerdict::Inside& inside) const {
-  const auto found = requests_.find((psn - 1) & kPsns);
-  if (found == requests_.end()) return false;
-  bool any = false;
-  for (const auto& one : found->second) {
-    if (one.wild) return false;
-    if (!one.takes) continue;
-    if (any && one.leaves != inside) return false;
-    inside = one.leaves;
-    any = true;
-  }
-  return any;
 }
 
 }  // namespace rnic::testbench

@@ -12,7 +12,10 @@ namespace {
 constexpr std::size_t kHistory = 64;
 constexpr std::uint64_t kLimitNs = 10'000'000'000;
 constexpr std::uint64_t kWaitNs = 300;  ///< When all that could be attacked have failed
-constexpr double kByteNs = 0.16;        ///< Half the rate of the wire: the victims have the other half
+constexpr double kPortGbps = 100;       ///< Of a NIC
+
+/// Of what the wire and both NICs can do.
+double rate_gbps(const World& world) { return std::min(world.options().wire.rate_gbps, kPortGbps); }
 
 }  // namespace
 
@@ -25,7 +28,11 @@ FuzzEpisode::FuzzEpisode(World& world, const Spec& spec, const std::vector<Corpu
       corpus_(corpus),
       report_(report),
       progress_(std::move(progress)),
-      random_(seed_, "fuzz") {}
+      random_(seed_, "fuzz"),
+      byte_ns_(2 * 8 / rate_gbps(world)) {
+  const auto answer_ns = static_cast<std::uint64_t>(AnswerCheck::kAnswerNs * kPortGbps / rate_gbps(world));
+  for (auto& side : sides_) side.answers.fill(AnswerCheck(answer_ns));
+}
 
 FuzzEpisode::~FuzzEpisode() { world_.observe_frames({}); }
 
@@ -111,7 +118,7 @@ void FuzzEpisode::inject(std::size_t host) {
       side.endpoint->device().elapse(kWaitNs);
       continue;
     }
-    const double wire_ns = static_cast<double>(frame->bytes.size() + 24) * kByteNs;
+    const double wire_ns = static_cast<double>(frame->bytes.size() + 24) * byte_ns_;
     report_.live += frame->live;
     send(host, std::move(*frame));
     side.endpoint->device().elapse(static_cast<std::uint64_t>(wire_ns) + 16 + gaps.below(48));
@@ -140,7 +147,7 @@ void FuzzEpisode::replay() {
       const FuzzTarget& now = *alike[turn % alike.size()];
       FuzzFrame frame{rebind(one.frame.bytes, seen, now), one.frame.bad_fcs, now};
       if (could_be_peer(frame.bytes, targets)) make_stranger(frame.bytes);
-      const double wire_ns = static_cast<double>(frame.bytes.size() + 24) * kByteNs;
+      const double wire_ns = static_cast<double>(frame.bytes.size() + 24) * byte_ns_;
       send(one.host, std::move(frame));
       sides_[0].endpoint->device().elapse(static_cast<std::uint64_t>(wire_ns) + 16);
     }

@@ -86,6 +86,7 @@ class FuzzEpisode {
   FuzzReport& report_;
   std::function<void(std::uint64_t)> progress_;
   model::Random random_;
+  const double byte_ns_;  ///< Of the frames of one injector: the others have the other half of the wire
   std::array<Side, 2> sides_;
   std::unique_ptr<Traffic> victims_;
   std::deque<CorpusEntry::Frame> history_;

@@ -120,7 +120,9 @@ void FuzzEpisode::learn(const model::FrameRecord& record) {
   if (planted_ == PlantedFault::kWrongNak && syndrome == 0x62) syndrome = 0x63;
   auto& process = *sides_[record.from].process;
   if (process.qp(pair).framed && !process.qp(pair).changing)
-    judge_answer(pair, record.from, sides_[record.from].answers[pair].answer(packet->psn, syndrome));
+    judge_answer(pair, record.from,
+                 sides_[record.from].answers[pair].answer(packet->psn, syndrome,
+                                                          sides_[record.from].endpoint->device().now_ns()));
   const bool fatal = syndrome >> 5 == 3 && syndrome != 0x60;
   if (fatal)
     sender.alive = false;
