@@ -28,6 +28,7 @@ void Wire::reset(const WireOptions& options) {
   arrive_event_.cancel();
   link_up_ = true;
   losing_ = {};
+  lost_ = {};
 }
 
 bool Wire::Port::receive(FrameBeat& beat) {
@@ -76,16 +77,25 @@ void Wire::set_link(bool up) {
 void Wire::transmit(std::size_t from, const FrameBeat& beat) {
   if (losing_.at(from) || (!link_up_ && !directions_[from].in_frame())) {
     losing_[from] = !beat.last;
-    return;
+    return lose(from, std::span(beat.data).first(beat.bytes), beat.last, beat.err);
   }
   sent(from, directions_[from].transmit(beat, now_ps()));
   if (beat.last) send_waiting(from);
 }
 
 void Wire::transmit_frame(std::size_t from, std::span<const std::uint8_t> frame) {
-  if (!link_up_) return;
+  if (!link_up_) return lose(from, frame, true, false);
   sent(from, directions_.at(from).transmit_frame(frame, false, now_ps()));
   send_waiting(from);
+}
+
+void Wire::lose(std::size_t from, std::span<const std::uint8_t> bytes, bool last, bool bad) {
+  if (losses_.at(from).empty()) return;
+  lost_[from].insert(lost_[from].end(), bytes.begin(), bytes.end());
+  if (!last) return;
+  auto frame = std::exchange(lost_[from], {});
+  frame.resize(std::max(frame.size(), kMinFrameBytes));
+  if (!bad) losses_[from](frame);
 }
 
 void Wire::send_waiting(std::size_t from) {

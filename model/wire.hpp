@@ -52,6 +52,9 @@ class Wire : public sc_core::sc_module {
   /// They hear each frame that whoever is at port `at` has taken whole, if its frame check sequence is right. Throws
   /// std::out_of_range.
   [[nodiscard]] Taps<Heard>& ears(std::size_t at) { return ports_.at(at).ears(); }
+  /// They see each frame that the NIC at port `from` has sent whole while the link was down, and that is lost. Throws
+  /// std::out_of_range.
+  [[nodiscard]] Taps<Heard>& losses(std::size_t from) { return losses_.at(from); }
   /// `listener` is told what happens at port `at`. It outlives the wire. Throws std::out_of_range.
   void set_listener(std::size_t at, WireListener& listener) { listeners_.at(at) = &listener; }
   /// Adds a fault for exact frames of port `from`. Throws std::invalid_argument when it is out of range.
@@ -61,8 +64,8 @@ class Wire : public sc_core::sc_module {
   /// What port `from` has sent.
   [[nodiscard]] const WireStatistics& statistics(std::size_t from) const { return directions_.at(from).statistics(); }
 
-  /// Takes the link down, or up again: both ports see it at once. Frames that start while it is down are lost, before
-  /// the tap; those under way arrive.
+  /// Takes the link down, or up again: both ports see it at once. Frames that start while it is down are lost: the tap
+  /// does not see them, `losses` do. Those under way arrive.
   void set_link(bool up);
 
   /// Drops everything under way and starts again with `options` and the link up; tap, ears and listeners stay.
@@ -104,6 +107,7 @@ class Wire : public sc_core::sc_module {
 
   void transmit(std::size_t from, const FrameBeat& beat);
   void transmit_frame(std::size_t from, std::span<const std::uint8_t> frame);
+  void lose(std::size_t from, std::span<const std::uint8_t> bytes, bool last, bool bad);
   void send_injected(std::size_t from, std::span<const std::uint8_t> frame, bool bad);
   void send_waiting(std::size_t from);
   void sent(std::size_t from, std::optional<FrameRecord> record);
@@ -121,7 +125,9 @@ class Wire : public sc_core::sc_module {
   std::array<WireListener*, 2> listeners_{};
   TimedEvent arrive_event_;  ///< The next frame comes to a listener
   bool link_up_ = true;
-  std::array<bool, 2> losing_{};  ///< The frame that the port sends started while the link was down
+  std::array<bool, 2> losing_{};                   ///< The frame that the port sends started while the link was down
+  std::array<std::vector<std::uint8_t>, 2> lost_;  ///< What it has sent of that
+  std::array<Taps<Heard>, 2> losses_;
 };
 
 }  // namespace rnic::model

@@ -23,12 +23,12 @@ std::vector<std::uint8_t> peek(const model::Iommu& iommu, std::uint64_t address,
   return at == nullptr ? std::vector<std::uint8_t>{} : std::vector<std::uint8_t>(at, at + bytes);
 }
 
-void tell(wire_check::AdminWatch& admin, const model::HostRequest& request) {
+void tell(wire_check::PortCheck& check, const model::HostRequest& request) {
   if (request.kind != model::TlpKind::kMemoryWrite || request.poisoned) return;
   std::vector<bool> enabled(request.data.size());
   for (std::size_t i = 0; i < enabled.size(); ++i)
     enabled[i] = model::byte_enabled(i, request.length_dw, request.first_be, request.last_be);
-  admin.written(request.address, request.data, enabled);
+  check.written(request.address, request.data, enabled, model::now_ps());
 }
 
 }  // namespace
@@ -46,12 +46,17 @@ WireWatch::WireWatch(std::vector<Plug> plugs, model::Picoseconds epoch)
               fmt::format("at {} ns {}", (model::now_ps() - epoch_) / model::kPicosecondsPerNanosecond, what));
         });
     plugs_[i].host.root_complex().request_taps().add(
-        this, [&port](const model::HostRequest& request) { tell(port.check->admin(), request); });
+        this, [&port](const model::HostRequest& request) { tell(*port.check, request); });
     plugs_[i].wire.injections(plugs_[i].end).add(this, [this](std::span<const std::uint8_t> frame) {
       forged_.insert(hash(frame));
     });
     plugs_[i].wire.ears(plugs_[i].end).add(this, [this, &port](std::span<const std::uint8_t> frame) {
       port.check->received(frame, !forged_.empty() && forged_.count(hash(frame)) != 0, model::now_ps());
+    });
+    // What the NIC sends into a cable that is not plugged in counts as sent: the checker does not know the frame's
+    // fate.
+    plugs_[i].wire.losses(plugs_[i].end).add(this, [&port](std::span<const std::uint8_t> frame) {
+      port.check->sent(frame, model::now_ps());
     });
   }
 }
@@ -61,6 +66,7 @@ WireWatch::~WireWatch() {
     plug.host.root_complex().request_taps().remove(this);
     plug.wire.injections(plug.end).remove(this);
     plug.wire.ears(plug.end).remove(this);
+    plug.wire.losses(plug.end).remove(this);
   }
 }
 

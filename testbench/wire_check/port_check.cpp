@@ -38,21 +38,25 @@ PortCheck::PortCheck(ReadMemory memory, Complain complain)
           [this] {
             queue_pairs_.clear();
             by_peer_.clear();
+            arrivals_.clear();
           }) {}
 
 void PortCheck::commanded(const AdminCommand& command) {
   if (command.opcode == kCreateQp) {
-    if (const auto old = queue_pairs_.find(command.number); old != queue_pairs_.end()) unlist(old->second);
-    QueuePair qp;
+    QueuePair& qp = queue_pairs_[command.number];
+    unlist(qp.attributes.dest_qpn, command.number);
+    if (qp.former) unlist(qp.former->attributes.dest_qpn, command.number);
+    qp = {};
     qp.attributes.number = command.number;
     qp.attributes.service = static_cast<Service>(command.field(39, 1) & 3);
     qp.attributes.mtu = kLongestMtu;
-    queue_pairs_.insert_or_assign(command.number, std::move(qp));
+    // Queue pairs stay where they are as long as they are known.
+    qp.complain = [this, &qp](const Packet& packet, const std::string& what) { complain_of(qp, packet, what); };
     return;
   }
   const auto it = queue_pairs_.find(command.number);
   if (it == queue_pairs_.end()) return;
-  if (command.opcode == kDestroyQp) it->second.ended = now_;
+  if (command.opcode == kDestroyQp) end(it->second);
   if (command.opcode == kModifyQp) modify(it->second, command);
 }
 
@@ -66,9 +70,9 @@ void PortCheck::modify(QueuePair& qp, const AdminCommand& command) {
   if (given(kRqPsn)) a.receive_psn = static_cast<std::uint32_t>(command.field(8, 3));
   if (given(kSqPsn)) a.send_psn = static_cast<std::uint32_t>(command.field(17, 3));
   if (given(kPkeyIndex | kAv | kDestQpn)) {
-    unlist(qp);
+    if (!qp.former || qp.former->attributes.dest_qpn != a.dest_qpn) unlist(a.dest_qpn, a.number);
     a.dest_qpn = static_cast<std::uint32_t>(command.field(11, 3));
-    by_peer_.emplace(a.dest_qpn, a.number);
+    if (!qp.former || qp.former->attributes.dest_qpn != a.dest_qpn) by_peer_.emplace(a.dest_qpn, a.number);
     qp.pkey = static_cast<std::uint16_t>(command.field(15, 2));
     a.source_port = static_cast<std::uint16_t>(command.field(23, 2));
     qp.old_tag = std::exchange(a.tag, tag_of(command));
@@ -79,38 +83,61 @@ void PortCheck::modify(QueuePair& qp, const AdminCommand& command) {
   move(qp, static_cast<std::uint8_t>(command.field(0, 1) & 7));
 }
 
-void PortCheck::unlist(const QueuePair& qp) {
-  const auto [first, last] = by_peer_.equal_range(qp.attributes.dest_qpn);
-  const auto it = std::find_if(first, last, [&](const auto& entry) { return entry.second == qp.attributes.number; });
+void PortCheck::unlist(std::uint32_t dest_qpn, std::uint32_t number) {
+  const auto [first, last] = by_peer_.equal_range(dest_qpn);
+  const auto it = std::find_if(first, last, [number](const auto& entry) { return entry.second == number; });
   if (it != last) by_peer_.erase(it);
 }
 
 void PortCheck::move(QueuePair& qp, std::uint8_t state) {
   const std::uint8_t before = std::exchange(qp.state, state);
-  // Queue pairs stay where they are as long as they are known.
-  const ComplainOf complain = [this, &qp](const Packet& packet, const std::string& what) {
-    complain_of(qp, packet, what);
-  };
   if (state == kReset || state == kErr) {
-    if (!qp.ended) qp.ended = now_;
+    end(qp);
     if (state == kReset) qp.distrusted = false;
     return;
   }
-  if (state == kRtr && before != kRtr) {
-    qp.ended.reset();
-    qp.requester.reset();
-    qp.responder.emplace(qp.attributes, complain);
-    // The NIC is in RTR for a while before its answer is there.
-    for (const auto& [packet, forged, came] : std::exchange(qp.early, {})) {
-      if (now_ > came.at + kGrace) continue;
-      if (forged) distrust(qp);
-      take(qp, packet, came);
-    }
+  if (state == kRtr && before != kRtr) make_ready(qp);
+  if (state == kRts && before == kRtr) qp.requester.begin(Requester(qp.attributes, qp.complain));
+  if (qp.ended) return;
+  qp.requester.for_present([&](Requester& one) {
+    if (state == kRts && before == kRts) one.resume();
+    one.change(qp.attributes);
+  });
+  qp.responder.for_present([&](Responder& one) { one.change(qp.attributes); });
+}
+
+/// Nothing new begins to leave.
+void PortCheck::end(QueuePair& qp) {
+  if (qp.ended) return;
+  settle(qp);
+  qp.ended = now_;
+  if (!qp.responder.exists()) return;
+  if (qp.former && qp.former->attributes.dest_qpn != qp.attributes.dest_qpn)
+    unlist(qp.former->attributes.dest_qpn, qp.attributes.number);
+  qp.former = {qp.attributes, now_};
+}
+
+/// From here on it takes requests, of another incarnation than before. What is in the NIC already may be for it.
+void PortCheck::make_ready(QueuePair& qp) {
+  const bool leaves = qp.former && may_leave(qp.former->ended);
+  qp.ended.reset();
+  qp.requester.end(leaves);
+  qp.responder.end(leaves);
+  qp.responder.begin(Responder(qp.attributes, qp.complain));
+  for (const auto& [packet, forged, came] : arrivals_) {
+    if (packet.dest_qpn != qp.attributes.number || !may_move(came, moment())) continue;
+    if (forged) distrust(qp);
+    take(qp, packet, came);
   }
-  if (state == kRts && before == kRtr) qp.requester.emplace(qp.attributes, complain);
-  if (state == kRts && before == kRts && qp.requester) qp.requester->resume();
-  if (qp.requester) qp.requester->change(qp.attributes);
-  if (qp.responder) qp.responder->change(qp.attributes);
+}
+
+void PortCheck::settle(QueuePair& qp) {
+  if (!qp.former || qp.ended || may_leave(qp.former->ended)) return;
+  qp.requester.settle();
+  qp.responder.settle();
+  if (qp.former->attributes.dest_qpn != qp.attributes.dest_qpn)
+    unlist(qp.former->attributes.dest_qpn, qp.attributes.number);
+  qp.former.reset();
 }
 
 void PortCheck::keep(QueuePair& qp, bool came, const Packet& packet) const {
@@ -139,13 +166,14 @@ void PortCheck::complain_of(const QueuePair& qp, const Packet& packet, const std
 /// All packets of a connected queue pair have the tag of its path. What was begun under another path may still leave.
 bool PortCheck::has_its_tag(const QueuePair& qp, const Packet& packet) const {
   if (packet.service == Service::kUd || packet.tag == qp.attributes.tag) return true;
+  if (qp.former && packet.tag == qp.former->attributes.tag) return true;
   return packet.tag == qp.old_tag && now_ <= qp.readdressed + kGrace;
 }
 
 void PortCheck::distrust(QueuePair& qp) {
   qp.distrusted = true;
-  if (qp.requester) qp.requester->distrust();
-  if (qp.responder) qp.responder->distrust();
+  qp.requester.for_present([](Requester& one) { one.distrust(); });
+  qp.responder.for_present([](Responder& one) { one.distrust(); });
 }
 
 /// The queue pair that has sent `packet`. A datagram names it; otherwise it is one that is connected there. Where there
@@ -159,12 +187,15 @@ PortCheck::QueuePair* PortCheck::sender_of(const Packet& packet) {
   const auto [first, last] = by_peer_.equal_range(packet.dest_qpn);
   for (auto it = first; it != last; ++it) {
     QueuePair& qp = queue_pairs_.at(it->second);
-    const Attributes& a = qp.attributes;
-    if (a.service == packet.service && a.dest == packet.dest && a.source == packet.source && qp.responder)
-      found.push_back(&qp);
+    const auto is_its = [&packet](const Attributes& a) {
+      return a.dest_qpn == packet.dest_qpn && a.service == packet.service && a.dest == packet.dest &&
+             a.source == packet.source;
+    };
+    const bool of_former = qp.former && may_leave(qp.former->ended) && is_its(qp.former->attributes);
+    if (qp.responder.exists() && (is_its(qp.attributes) || of_former)) found.push_back(&qp);
   }
   if (found.size() > 1) {
-    const auto gone = [&](const QueuePair* qp) { return qp->ended && now_ > *qp->ended + kGrace; };
+    const auto gone = [&](const QueuePair* qp) { return qp->ended && !may_leave(*qp->ended); };
     if (!std::all_of(found.begin(), found.end(), gone)) std::erase_if(found, gone);
   }
   if (found.size() == 1) return found.front();
@@ -177,7 +208,7 @@ void PortCheck::sent_other(Frame frame) const {
   const auto sends = [this](const auto& entry) {
     const QueuePair& qp = entry.second;
     return qp.attributes.service == Service::kRawPacket &&
-           (qp.ended ? now_ <= *qp.ended + kGrace : qp.state >= kRts && qp.state < kErr);
+           (qp.ended ? may_leave(*qp.ended) : qp.state >= kRts && qp.state < kErr);
   };
   if (!std::any_of(queue_pairs_.begin(), queue_pairs_.end(), sends))
     return complain_("a frame that is not of RoCEv2 (A17.3.1)");
@@ -200,17 +231,25 @@ void PortCheck::sent(Frame frame, Picoseconds now) {
     complain_(describe(*packet) + ": its source is not the station's MAC address");
   QueuePair* const qp = sender_of(*packet);
   if (qp == nullptr || qp->distrusted) return;
+  settle(*qp);
   keep(*qp, false, *packet);
   if (!has_its_tag(*qp, *packet)) complain_of(*qp, *packet, "its VLAN tag is not that of its path (host interface)");
-  if (qp->ended && now > *qp->ended + kGrace)
+  if (qp->ended && !may_leave(*qp->ended))
     return complain_of(*qp, *packet, "sent long after the end of its queue pair (10.3.1)");
   if (packet->is_response()) {
-    if (qp->responder) qp->responder->sent(*packet, now);
-  } else if (qp->requester) {
-    qp->requester->sent(*packet, {now, bytes_});
+    if (qp->responder.exists()) qp->responder.sent(*packet, moment());
+  } else if (qp->requester.exists()) {
+    qp->requester.sent(*packet, moment());
   } else {
     complain_of(*qp, *packet, "a request before RTS (10.3.1)");
   }
+}
+
+void PortCheck::written(std::uint64_t offset, std::span<const std::uint8_t> data, const std::vector<bool>& enabled,
+                        Picoseconds now) {
+  now_ = now;
+  admin_.catch_up();
+  admin_.written(offset, data, enabled);
 }
 
 void PortCheck::received(Frame frame, bool forged, Picoseconds now) {
@@ -220,30 +259,28 @@ void PortCheck::received(Frame frame, bool forged, Picoseconds now) {
   const auto packet = read(frame, faults);
   if (!packet || packet->service == Service::kUd) return;
   admin_.catch_up();
+  if (!forged && !faults.fatal.empty()) return;
+  while (!arrivals_.empty() && !may_move(arrivals_.front().came, moment())) arrivals_.pop_front();
+  arrivals_.push_back({*packet, forged, moment()});
   const auto it = queue_pairs_.find(packet->dest_qpn);
   if (it == queue_pairs_.end()) return;
   QueuePair& qp = it->second;
-  if (qp.state == kReset || qp.state == kInit) {
-    qp.early.push_back({*packet, forged || !faults.fatal.empty(), {now, bytes_}});
-    if (qp.early.size() > kRemembered) qp.early.erase(qp.early.begin());
-    return;
-  }
+  if (qp.state == kReset || qp.state == kInit) return;
   if (forged) return distrust(qp);
-  if (faults.fatal.empty()) take(qp, *packet, {now, bytes_});
+  take(qp, *packet, moment());
 }
 
 void PortCheck::take(QueuePair& qp, const Packet& packet, Moment now) {
   const Attributes& a = qp.attributes;
   if (packet.dest_mac != admin_.mac() || packet.service != a.service || packet.dest != a.source ||
-      packet.source != a.dest || vid(packet.tag) != vid(a.tag) || packet.service != Service::kRc || !qp.responder ||
+      packet.source != a.dest || vid(packet.tag) != vid(a.tag) || packet.service != Service::kRc ||
       ((packet.pkey ^ qp.pkey) & kPartition) != 0)
     return;
   keep(qp, true, packet);
-  if (packet.is_response()) {
-    if (qp.requester) qp.requester->received(packet, now);
-  } else {
-    qp.responder->received(packet);
-  }
+  if (packet.is_response())
+    qp.requester.for_present([&](Requester& one) { one.received(packet, now); });
+  else
+    qp.responder.for_present([&](Responder& one) { one.received(packet); });
 }
 
 }  // namespace rnic::wire_check

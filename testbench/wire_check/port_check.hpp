@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "testbench/wire_check/admin_watch.hpp"
+#include "testbench/wire_check/incarnations.hpp"
 #include "testbench/wire_check/packet.hpp"
 #include "testbench/wire_check/queue_pair.hpp"
 #include "testbench/wire_check/requester.hpp"
@@ -24,7 +25,9 @@ class PortCheck {
  public:
   PortCheck(ReadMemory memory, Complain complain);
 
-  [[nodiscard]] AdminWatch& admin() { return admin_; }
+  /// The processor writes to BAR0 (AdminWatch::written).
+  void written(std::uint64_t offset, std::span<const std::uint8_t> data, const std::vector<bool>& enabled,
+               Picoseconds now);
   /// The NIC has sent this frame (without frame check sequence). Not judged before a driver has begun.
   void sent(Frame frame, Picoseconds now);
   /// This frame has come to the NIC whole. `forged`: somebody who is no NIC made it. Where that is for a queue pair,
@@ -45,27 +48,39 @@ class PortCheck {
     std::uint16_t pkey{};
     Tag old_tag;  ///< Of its path before the newest one, which was given at `readdressed`
     Picoseconds readdressed{};
-    std::optional<Requester> requester;
-    std::optional<Responder> responder;
+    ComplainOf complain;
+    Incarnations<Requester> requester;
+    Incarnations<Responder> responder;
     std::optional<Picoseconds> ended;  ///< When its end was answered
+    /// The incarnation before, whose packets may still leave.
+    struct Former {
+      Attributes attributes;
+      Picoseconds ended{};
+    };
+    std::optional<Former> former;
     bool distrusted = false;
     std::deque<Event> newest;
-    /// What came before RTR, and whether it is forged or broken.
-    struct Early {
-      Packet packet;
-      bool forged{};
-      Moment came;
-    };
-    std::vector<Early> early;
+  };
+  /// What came to the port just now, and whether it is forged or broken.
+  struct Arrival {
+    Packet packet;
+    bool forged{};
+    Moment came;
   };
 
   void commanded(const AdminCommand& command);
   void modify(QueuePair& qp, const AdminCommand& command);
-  void unlist(const QueuePair& qp);
+  void unlist(std::uint32_t dest_qpn, std::uint32_t number);
   void move(QueuePair& qp, std::uint8_t state);
+  void end(QueuePair& qp);
+  void make_ready(QueuePair& qp);
+  void settle(QueuePair& qp);
   void keep(QueuePair& qp, bool came, const Packet& packet) const;
   void complain_of(const QueuePair& qp, const Packet& packet, const std::string& what) const;
   void sent_other(Frame frame) const;
+  [[nodiscard]] Moment moment() const { return {now_, bytes_}; }
+  /// What a queue pair that ended then had begun.
+  [[nodiscard]] bool may_leave(Picoseconds ended) const { return now_ <= ended + kGrace; }
   [[nodiscard]] QueuePair* sender_of(const Packet& packet);
   [[nodiscard]] bool has_its_tag(const QueuePair& qp, const Packet& packet) const;
   void distrust(QueuePair& qp);
@@ -74,7 +89,8 @@ class PortCheck {
   Complain complain_;
   AdminWatch admin_;
   std::unordered_map<std::uint32_t, QueuePair> queue_pairs_;
-  std::unordered_multimap<std::uint32_t, std::uint32_t> by_peer_;  ///< Its number to theirs
+  std::unordered_multimap<std::uint32_t, std::uint32_t> by_peer_;  ///< Its number to theirs, of the former ones too
+  std::deque<Arrival> arrivals_;                                   ///< Those that may wait in the NIC
   Picoseconds now_ = 0;
   std::uint64_t bytes_ = 0;  ///< That have passed the port, both ways
 };

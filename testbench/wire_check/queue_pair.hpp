@@ -28,6 +28,7 @@ struct Attributes {
   Tag tag;                     ///< Of what a connected one sends
   std::uint32_t read_limit{};  ///< Outstanding Reads and atomics
   std::uint8_t ack_timeout{};  ///< 4.096 us * 2^n; 0: none
+  [[nodiscard]] bool operator==(const Attributes&) const = default;
 };
 
 /// What a NIC has begun before something came may still leave for so long: its pipeline, and payload that the host is
@@ -44,6 +45,7 @@ inline constexpr Picoseconds kBacklogTime = 1'000'000'000;
 struct Moment {
   Picoseconds at{};
   std::uint64_t bytes{};
+  [[nodiscard]] bool operator==(const Moment&) const = default;
 };
 /// What came at `then` may be what moves the NIC at `now`.
 [[nodiscard]] constexpr bool may_move(const Moment& then, const Moment& now) {

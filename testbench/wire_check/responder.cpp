@@ -4,9 +4,9 @@
 #include <utility>
 
 namespace rnic::wire_check {
-Responder::Responder(const Attributes& attributes, ComplainOf complain)
+Responder::Responder(const Attributes& attributes, const ComplainOf& complain)
     : attributes_(attributes),
-      complain_(std::move(complain)),
+      complain_(&complain),
       expected_(attributes.receive_psn),
       beyond_(attributes.receive_psn) {}
 
@@ -46,33 +46,32 @@ void Responder::go_back(std::uint32_t psn) {
   }
 }
 
-void Responder::sent(const Packet& packet, Picoseconds now) {
+void Responder::sent(const Packet& packet, const Moment& now) {
   if (distrusted_) return;
   if (attributes_.service != Service::kRc)
-    return complain_(packet, "an unreliable service answers nothing (9.8.2, 9.8.3)");
-  if (refused_ != 0 && now > refused_ + kGrace)
-    complain_(packet, "sent after a NAK that ended the connection (9.9.3.1)");
-  if (packet.operation == Operation::kAcknowledge) return check_acknowledge(packet, now);
+    return complain(packet, "an unreliable service answers nothing (9.8.2, 9.8.3)");
+  if (refused_ != 0 && now.at > refused_ + kGrace)
+    complain(packet, "sent after a NAK that ended the connection (9.9.3.1)");
+  if (packet.operation == Operation::kAcknowledge) return check_acknowledge(packet, now.at);
   check_data(packet);
 }
 
 void Responder::check_acknowledge(const Packet& packet, Picoseconds now) {
   const unsigned type = packet.syndrome >> 5, code = packet.syndrome & 0x1f;
   if (type == 0) {
-    if (not_behind(packet.psn, expected_)) return complain_(packet, "acknowledges what has not come (9.7.5.1.1)");
+    if (not_behind(packet.psn, expected_)) return complain(packet, "acknowledges what has not come (9.7.5.1.1)");
     return check_msn(packet, (packet.psn + 1) & kMask24);
   }
   if (packet.psn != expected_ && not_behind(packet.psn, expected_))
-    return complain_(packet, "refuses what has not come (9.7.5.2)");
+    return complain(packet, "refuses what has not come (9.7.5.2)");
   check_msn(packet, packet.psn);
   if (type == 3 && code == 0) {
-    if (gap_ == packet.psn) complain_(packet, "a second NAK for one gap (9.7.5.2.2)");
-    if (packet.psn == beyond_)
-      complain_(packet, "a sequence error though nothing behind this PSN has come (9.7.5.2.2)");
+    if (gap_ == packet.psn) complain(packet, "a second NAK for one gap (9.7.5.2.2)");
+    if (packet.psn == beyond_) complain(packet, "a sequence error though nothing behind this PSN has come (9.7.5.2.2)");
     // A refusal is older than what came while it was on its way out.
     if (times_come(packet.psn) == 0) gap_ = packet.psn;
   } else if (packet.psn == beyond_) {
-    complain_(packet, "refuses what has not come (9.7.5.2)");
+    complain(packet, "refuses what has not come (9.7.5.2)");
   }
   if (times_come(packet.psn) == 1 && (type != 3 || code != 0)) go_back(packet.psn);
   came_.clear();
@@ -87,7 +86,7 @@ void Responder::check_msn(const Packet& packet, std::uint32_t before) {
   if (it != ends_.begin()) least = std::prev(it)->msn;
   if (ends_.size() == kRemembered && it == ends_.begin()) return;  // older than is remembered
   if (ahead(packet.msn, least) > ahead(msn_, least))
-    complain_(packet, "MSN, of " + std::to_string(least) + " to " + std::to_string(msn_) + " messages (9.7.7.1)");
+    complain(packet, "MSN, of " + std::to_string(least) + " to " + std::to_string(msn_) + " messages (9.7.7.1)");
 }
 
 /// 9.7.5.1.3, 9.4.4: the data of a Read in as many full packets as it takes; that of an atomic in one.
@@ -98,21 +97,21 @@ void Responder::check_data(const Packet& packet) {
       return asked.psn == packet.psn && asked.atomic == atomic &&
              (asked.span == 1) == (packet.operation != Operation::kReadResponseFirst);
     });
-    if (it == asked_.rend()) return complain_(packet, "answers what has not been asked (9.7.5.1.3)");
+    if (it == asked_.rend()) return complain(packet, "answers what has not been asked (9.7.5.1.3)");
     giving_ = *it;
     given_ = 0;
   } else if (!giving_ || packet.psn != ((giving_->psn + given_) & kMask24)) {
-    return complain_(packet, "does not follow the response before it (9.7.5.1.3)");
+    return complain(packet, "does not follow the response before it (9.7.5.1.3)");
   }
   if (packet.has_aeth()) check_msn(packet, giving_->psn);
   ++given_;
   if (packet.ends() != (given_ == giving_->span))
-    complain_(packet, "a Read has as many responses as its length asks for (9.7.5.1.3)");
+    complain(packet, "a Read has as many responses as its length asks for (9.7.5.1.3)");
   if (!atomic) {
     const std::uint64_t behind = std::uint64_t{given_} * attributes_.mtu;
     const std::uint64_t bytes = packet.ends() ? giving_->length - (behind - attributes_.mtu) : attributes_.mtu;
     if (packet.bytes != bytes)
-      complain_(packet, std::to_string(packet.bytes) + " bytes instead of " + std::to_string(bytes) + " (9.4.4)");
+      complain(packet, std::to_string(packet.bytes) + " bytes instead of " + std::to_string(bytes) + " (9.4.4)");
   }
   if (packet.ends()) giving_.reset();
 }

@@ -5,6 +5,7 @@
 #include <deque>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "testbench/wire_check/queue_pair.hpp"
 
@@ -15,14 +16,19 @@ namespace rnic::wire_check {
 /// dropped, so the PSN that it expects is known from above only, until it says it.
 class Responder {
  public:
-  Responder(const Attributes& attributes, ComplainOf complain);
+  /// `complain` outlives it.
+  Responder(const Attributes& attributes, const ComplainOf& complain);
 
   void change(const Attributes& attributes) { attributes_ = attributes; }
   /// A request has come.
   void received(const Packet& packet);
   /// An answer has left.
-  void sent(const Packet& packet, Picoseconds now);
+  void sent(const Packet& packet, const Moment& now);
   void distrust() { distrusted_ = true; }
+
+  /// From now on it complains there; gives where it did before.
+  const ComplainOf* complain_to(const ComplainOf& complain) { return std::exchange(complain_, &complain); }
+  [[nodiscard]] bool operator==(const Responder&) const = default;
 
  private:
   /// A Read or an atomic that has come.
@@ -30,9 +36,11 @@ class Responder {
     std::uint32_t psn{}, span = 1;
     std::uint32_t length{};
     bool atomic{};
+    [[nodiscard]] bool operator==(const Asked&) const = default;
   };
   struct End {
     std::uint32_t psn{}, msn{};
+    [[nodiscard]] bool operator==(const End&) const = default;
   };
 
   void check_acknowledge(const Packet& packet, Picoseconds now);
@@ -41,8 +49,10 @@ class Responder {
   [[nodiscard]] std::ptrdiff_t times_come(std::uint32_t psn) const;
   void go_back(std::uint32_t psn);
 
+  void complain(const Packet& packet, const std::string& what) const { (*complain_)(packet, what); }
+
   Attributes attributes_;
-  ComplainOf complain_;
+  const ComplainOf* complain_;
   std::uint32_t expected_;            ///< PSN, if all that came was taken
   std::uint32_t beyond_;              ///< Behind the last PSN that has come
   std::uint32_t msn_ = 0;             ///< Messages, if all that came was taken

@@ -241,3 +241,40 @@ TEST_CASE("an ear hears what the port has taken whole, and nothing that is bad")
   CHECK(heard == std::vector<std::size_t>{100, 64});
   bench().wire.ears(1).remove(&heard);
 }
+
+TEST_CASE("what a port sends while the link is down is lost, and told as such: whole frames that are not bad") {
+  bench().wire.reset({100, 0});
+  std::vector<std::vector<std::uint8_t>> lost;
+  bench().wire.losses(0).add(
+      &lost, [&](std::span<const std::uint8_t> frame) { lost.emplace_back(frame.begin(), frame.end()); });
+  run([&] {
+    auto& port = bench().wire.port(0);
+    FrameBeat got;
+    port.transmit(beat_of(1, 64, false));
+    bench().wire.set_link(false);
+    port.transmit(beat_of(65, 10, true));  // has begun: it arrives
+    for (int i = 0; i < 2; ++i) receive(1, got);
+    CHECK(lost.empty());
+    port.transmit(beat_of(1, 64, false));
+    bench().wire.set_link(true);
+    port.transmit(beat_of(65, 10, true));  // began while it was down
+    REQUIRE(lost.size() == 1);
+    REQUIRE(lost[0].size() == 74);
+    for (std::size_t i = 0; i < 74; ++i) CHECK(lost[0][i] == 1 + i);
+    bench().wire.set_link(false);
+    port.transmit(beat_of(1, 20, true, true));
+    CHECK(lost.size() == 1);
+    port.transmit_frame(std::vector<std::uint8_t>(20, 9));
+    REQUIRE(lost.size() == 2);
+    CHECK(lost[1].size() == 60);
+    CHECK(lost[1][19] == 9);
+    CHECK(lost[1][20] == 0);
+    bench().wire.set_link(true);
+    sc_core::wait(sc_core::sc_time(1, sc_core::SC_US));
+    CHECK_FALSE(bench().wire.port(1).receive(got));
+    port.transmit(beat_of(1, 20, true));
+    receive(1, got);
+  });
+  CHECK(lost.size() == 2);
+  bench().wire.losses(0).remove(&lost);
+}

@@ -103,6 +103,40 @@ TEST_CASE("a datagram service is found, and served") {
   });
 }
 
+TEST_CASE("a connection that is asked for while the cable is out is made when it is in") {
+  auto options = WorldOptions::from_environment("connections_cable_out");
+  options.hang_ns = kPatienceNs;  // what is lost comes again after a third of a second
+  auto& world = fresh_world(options);
+  with_management(world, [&](Endpoint& host_a, Endpoint& host_b) {
+    Process a(host_a), b(host_b);
+    const auto listener = b.listener();
+    const auto qp_a = a.make_qp(), qp_b = b.make_qp();
+    const auto from = a.endpoint();
+    a.resolve(from, b, false);
+    world.wire().set_link(false);
+    a.connect(from, *qp_a, 0x111111);
+    host_a.device().elapse(100'000);
+    world.wire().set_link(true);
+    const auto to = b.expect(listener, ConnectionEvent::kConnectRequest).incoming;
+    b.make_ready(to, *qp_b, 0x222222);
+    b.accept(to, *qp_b, 0x222222);
+    a.expect(from, ConnectionEvent::kConnectResponse);
+  });
+}
+
+TEST_CASE("processes of one host connect, and then with the peer: what a NIC sends to itself is on no wire") {
+  with_management(WorldOptions::from_environment("connections_own"), [&](Endpoint& host_a, Endpoint& host_b) {
+    must(host_a.kernel().port_tables().add_neighbour(testbench::ip_of(host_a, false), testbench::mac_of(host_a)));
+    Process a(host_a), c(host_a), b(host_b);
+    const auto of_c = c.listener(), of_b = b.listener();
+    for (int round = 0; round < 2; ++round) {
+      const auto qp_a = a.make_qp(), qp_c = c.make_qp(), other = a.make_qp(), qp_b = b.make_qp();
+      connect(a, *qp_a, c, *qp_c, of_c, false);
+      connect(a, *other, b, *qp_b, of_b, false);
+    }
+  });
+}
+
 TEST_CASE("a thousand connections a second of simulated time, each made and ended, and nothing is left") {
   with_management(WorldOptions::from_environment("connections_rate"), [&](Endpoint& host_a, Endpoint& host_b) {
     Process a(host_a), b(host_b);

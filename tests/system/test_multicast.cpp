@@ -284,3 +284,29 @@ TEST_CASE("a NIC talks to itself: a reliable connection between two of its queue
     CHECK(a.counter(Counter::kAckTimeouts) == 0);
   });
 }
+
+TEST_CASE("a queue pair sends datagrams to its own NIC and to the peer by turns: only the peer's are on the wire") {
+  auto& world = fresh_world(WorldOptions::from_environment("multicast_own_datagrams"));
+  with_endpoints(world, [&](Endpoint& endpoint_a, Endpoint& endpoint_b) {
+    UnreliableSide a(endpoint_a), b(endpoint_b);
+    auto &from = a.add_datagram_qp(kQkey), &near = a.add_datagram_qp(kQkey), &far = b.add_datagram_qp(kQkey);
+    const auto own = umd::AddressHandle::create(testbench::address_of(endpoint_a, false)).take();
+    const auto peer = umd::AddressHandle::create(testbench::address_of(endpoint_b, false)).take();
+    const auto wire = world.wire().statistics(0).frames;
+    const auto segment = a.segment(0, 100);
+    for (std::uint64_t id = 0; id < 9; ++id) {
+      const bool out = id % 3 == 0;
+      auto& side = out ? b : a;
+      side.post_receive(out ? far : near, id, 4096, 1000);
+      must(from.post_send({.opcode = WqeOpcode::kSend,
+                           .id = id,
+                           .segments = {&segment, 1},
+                           .address = out ? &peer : &own,
+                           .dest_qpn = out ? far.qpn() : near.qpn(),
+                           .qkey = kQkey}));
+      CHECK(a.sent().status == CqeStatus::kSuccess);
+      CHECK(side.received().id == id);
+    }
+    CHECK(world.wire().statistics(0).frames == wire + 3);
+  });
+}

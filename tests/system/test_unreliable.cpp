@@ -370,3 +370,51 @@ TEST_CASE(
     CHECK(endpoint_b.host().iommu().fault_count() == kRounds * kAtomics);
   });
 }
+
+TEST_CASE("what leaves while the cable is out is lost, and what follows has the PSNs behind it (9.7.2, 9.8.2, 9.8.3)") {
+  auto& world = fresh_world(WorldOptions::from_environment("unreliable_cable_out"));
+  with_endpoints(world, [&](Endpoint& endpoint_a, Endpoint& endpoint_b) {
+    constexpr std::uint32_t kQkey = 77;
+    constexpr std::size_t kRoom = 4096, kRounds = 3;
+    UcPair p(endpoint_a, endpoint_b);
+    auto& datagrams = p.a.add_datagram_qp(kQkey);
+    auto& to = p.b.add_datagram_qp(kQkey);
+    auto &reliable = p.a.add_qp(QpType::kRc), &responder = p.b.add_qp(QpType::kRc);
+    testbench::connect_pair(endpoint_a, reliable, endpoint_b, responder, {.ack_timeout = 8});
+    const auto peer = umd::AddressHandle::create(testbench::address_of(endpoint_b, false)).take();
+    const auto segment = p.a.segment(0, 1500);
+    // One of each of the unreliable ones, which complete when they have left.
+    const auto send = [&](std::uint64_t id) {
+      must(p.from.post_send(p.send(segment, id)));
+      must(datagrams.post_send({.opcode = WqeOpcode::kSendImmediate,
+                                .id = id,
+                                .segments = {&segment, 1},
+                                .immediate = static_cast<std::uint32_t>(id),
+                                .address = &peer,
+                                .dest_qpn = to.qpn(),
+                                .qkey = kQkey}));
+      for (int i = 0; i < 2; ++i) CHECK(p.a.sent().status == CqeStatus::kSuccess);
+    };
+    const auto write = [&](std::uint64_t id) { must(reliable.post_send(p.write(id * kRoom, segment, id))); };
+    for (std::uint64_t id = 1; id <= 2 * kRounds; ++id) {
+      p.b.post_receive(p.to, id, id * kRoom, kRoom);
+      p.b.post_receive(to, 100 + id, (10 + id) * kRoom, kRoom);
+    }
+    for (std::uint32_t round = 0; round < kRounds; ++round) {
+      world.wire().set_link(false);
+      for (std::uint32_t i = 0; i < 3; ++i) send(1000 + i);
+      write(20 + 2 * round);
+      endpoint_a.device().elapse(20'000);
+      world.wire().set_link(true);
+      write(21 + 2 * round);  // its packets have the PSNs behind those that are lost
+      send(round);
+      for (int i = 0; i < 2; ++i) {
+        const auto got = p.b.received();
+        CHECK(got.status == CqeStatus::kSuccess);
+        CHECK(got.immediate == round);
+      }
+      for (int i = 0; i < 2; ++i) CHECK(p.a.sent().status == CqeStatus::kSuccess);
+    }
+    CHECK(p.b.quiet());
+  });
+}
