@@ -49,7 +49,7 @@ class CellLane final : public ShareLane {
       : ShareLane(spec, 0, 0, clock, options, seed, report), cells_(cells), options_(options) {}
 
   /// The processor of the cells' host looks at one.
-  void look(std::uint64_t moment);
+  void look();
 
  private:
   void next(bool last) override;

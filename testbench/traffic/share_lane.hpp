@@ -23,10 +23,6 @@ class MomentClock {
  public:
   /// `ns`: simulated time.
   [[nodiscard]] std::uint64_t next(std::uint64_t ns) { return last_ = std::max(last_ + 1, ns << kFraction); }
-  /// The moment `ns` before `moment`.
-  [[nodiscard]] static std::uint64_t before(std::uint64_t moment, std::uint64_t ns) {
-    return moment > ns << kFraction ? moment - (ns << kFraction) : 0;
-  }
 
  private:
   static constexpr unsigned kFraction = 12;
@@ -92,6 +88,7 @@ class ShareLane {
   /// Memory of the local host for a request; may be used again kWindow requests later.
   [[nodiscard]] std::span<std::uint8_t> slot(std::size_t bytes);
   [[nodiscard]] const Spec& spec() const { return spec_; }
+  [[nodiscard]] MomentClock& clock() { return clock_; }
   [[nodiscard]] model::Random& random() { return random_; }
   [[nodiscard]] TrafficReport& report() { return report_; }
   [[nodiscard]] std::uint64_t now() const { return spec_.from.side.now(); }

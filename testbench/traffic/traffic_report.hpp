@@ -21,12 +21,13 @@ inline constexpr std::size_t kTrafficKinds = 5;
 /// A fault that the work puts there itself, on purpose: it must be reported.
 enum class PlantedSoakFault : std::uint8_t {
   kNone,
-  kLostAdd,     ///< What an atomic added is taken away again
-  kStaleCell,   ///< A cell of shared memory falls back to what it held before
-  kTornCell,    ///< Half of it does
-  kNoFence,     ///< A request that uses what a Read brings does not wait for it
-  kWrongOrder,  ///< Two Writes to the same bytes are posted the other way round
-  kLostEvent,   ///< Completion events are not told any more
+  kLostAdd,      ///< What an atomic added is taken away again
+  kStaleCell,    ///< A cell of shared memory falls back to what it held before
+  kTornCell,     ///< Half of it does
+  kNoFence,      ///< A request that uses what a Read brings does not wait for it
+  kWrongOrder,   ///< Two Writes to the same bytes are posted the other way round
+  kLostEvent,    ///< Completion events are not told any more
+  kSpoiltWrite,  ///< What a Write has brought to its target changes
 };
 
 struct TrafficOptions {
@@ -46,11 +47,14 @@ struct TrafficOptions {
       0.5;  ///< Of such a request, of Writes and Reads, that it goes through a memory window of its region
   double late_receive_chance = 0;  ///< Of a Receive that is posted after its SEND, so that the sender meets RNR
   std::uint64_t gap_ns = 0;        ///< Longest random pause between two requests of a direction
-  /// From the filling of a Read's source to its posting: in a weak memory order the stores take their time.
-  std::uint64_t read_lead_ns = 0;
-  std::uint64_t hang_ns = 20'000'000;  ///< A direction with work to do, and no completion in this time, hangs
-  std::uint8_t set_bits = 0;           ///< That every byte has which a stream's request moves
-  ConnectParameters connection;        ///< Timers and retry counts; the rest is chosen for each pair
+  /// From the filling of a Read's source, or a Write's target, to its posting: in a weak memory order the stores take
+  /// their time.
+  std::uint64_t fill_lead_ns = 0;
+  /// A direction with work to do, and no completion in this time, hangs; a Write whose bytes are not there by then is
+  /// wrong.
+  std::uint64_t hang_ns = 20'000'000;
+  std::uint8_t set_bits = 0;     ///< That every byte has which a stream's request moves
+  ConnectParameters connection;  ///< Timers and retry counts; the rest is chosen for each pair
   /// Each pair has IP addresses of its own (ConnectParameters::subnet), from those of `connection` on. Otherwise all
   /// pairs have these.
   bool own_addresses = false;

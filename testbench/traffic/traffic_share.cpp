@@ -14,7 +14,6 @@ constexpr std::uint32_t kShareEntries = 256;
 constexpr std::size_t kShareBytes = 1 << 20;
 /// A thread that has work to post sleeps no longer than that.
 constexpr std::uint64_t kLeastSleepNs = 500, kSleepNs = 4'000;
-constexpr std::uint64_t kAtRestNs = 3'000;
 
 enum class ShareKind : std::uint8_t { kAtomics, kCells, kFence, kOverwrite };
 struct LanePlan {
@@ -122,7 +121,7 @@ void TrafficShare::work(std::size_t thread) {
       if (thread == 1) lane.lane->step_sink();
     }
     if (thread == 0) quiet_->step();
-    if (thread == 1 && random_.chance(0.3)) looks_->look(clock_.next(side.now()));
+    if (thread == 1 && random_.chance(0.3)) looks_->look();
     for (auto* const queue : {queues.requests.get(), queues.receives.get()}) queue->watch(side.now());
     side.endpoint().wait_until(told, kLeastSleepNs + random_.below(kSleepNs));
   }
@@ -157,7 +156,7 @@ bool TrafficShare::finished() const {
 
 void TrafficShare::finish() {
   if (report_.wrong != 0 || report_.hung != 0) return;
-  sides_[1]->endpoint().device().elapse(kAtRestNs);
+  static_cast<void>(sides_[1]->endpoint().device().read64(hw::reg::kPortStatus));  // behind what is on its way
   const auto text = words_->check_end();
   const auto strays = sides_[0]->strays() + sides_[1]->strays();
   if (!text && strays == 0) return;

@@ -14,7 +14,8 @@ namespace {
 constexpr std::uint64_t kReceiveLeadNs = 4'000;
 /// Longest time by which a Receive follows its SEND.
 constexpr std::uint64_t kMostLateNs = 60'000;
-/// A Write's last bytes may still be on the way to the target's memory when its completion is seen.
+/// A Write's last bytes may still be on the way to the target's memory when its completion is seen (decisions 66): the
+/// time until they are looked for first, and again.
 constexpr std::uint64_t kSettleNs = 3'000;
 /// Silent requests in a row: their slots and memory come free with the next one that reports.
 constexpr std::uint32_t kMostSilent = 6;
@@ -73,8 +74,8 @@ void TrafficStream::plan() {
     else
       next.post_ns = std::max(next.post_ns, now() + kReceiveLeadNs);
     receives_to_post_.push_back(planned_);
-  } else if (next.kind == TrafficKind::kRead) {
-    next.post_ns += options_.read_lead_ns;
+  } else {
+    next.post_ns += options_.fill_lead_ns;
   }
   works_.push_back(std::move(next));
   ++planned_;
@@ -96,6 +97,7 @@ bool TrafficStream::allocate(Work& work) {
     for (std::size_t i = 0; i < segment.piece.bytes; ++i)
       segment.piece.data[i] = static_cast<std::uint8_t>(random_.next() | options_.set_bits);
   }
+  if (work.is_write()) spoil(work);
   if (!random_.chance(options_.own_region_chance)) return true;
   for (auto& segment : work.local) {
     if (!work.is_inline())
@@ -115,6 +117,15 @@ bool TrafficStream::allocate(Work& work) {
     }
   }
   return true;
+}
+
+/// Each byte of a Write's target differs from what the Write brings, which shows when all of it is there.
+void TrafficStream::spoil(Work& work) {
+  std::uint8_t* target = work.remote[0].piece.data;
+  const auto free_bits = static_cast<std::uint8_t>(~options_.set_bits);
+  for (const auto& [piece, region, window] : work.local) {
+    for (std::size_t i = 0; i < piece.bytes; ++i) *target++ = piece.data[i] ^ free_bits;
+  }
 }
 
 void TrafficStream::add_window(Segment& segment) {
@@ -258,13 +269,13 @@ void TrafficStream::on_request(const ND2_RESULT& result) {
 void TrafficStream::request_done(std::uint64_t number) {
   auto& done = work(number);
   done.requested = true;
-  done.settled_ns = now();
+  done.done_ns = done.look_ns = now();
   if (done.is_send()) return;  // its bytes are checked when the Receive reports them
   done.received = true;
   if (done.kind == TrafficKind::kRead)
     check(done, number);
   else
-    done.settled_ns += kSettleNs;
+    done.look_ns += kSettleNs;
 }
 
 void TrafficStream::on_receive(const ND2_RESULT& result) {
@@ -288,8 +299,8 @@ void TrafficStream::on_receive(const ND2_RESULT& result) {
   check(done, number);
 }
 
-/// The bytes at both ends are equal, and what lies behind the message in a longer Receive is untouched.
-void TrafficStream::check(const Work& work, std::uint64_t number) {
+/// Where the bytes at both ends are not equal, or what lies behind the message in a longer Receive is not untouched.
+std::optional<std::string> TrafficStream::difference(const Work& work, std::uint64_t number) {
   const auto& sink = work.is_send() ? work.receive : work.kind == TrafficKind::kRead ? work.local : work.remote;
   const auto& source = work.kind == TrafficKind::kRead ? work.remote : work.local;
   auto from = source.begin();
@@ -299,19 +310,31 @@ void TrafficStream::check(const Work& work, std::uint64_t number) {
       while (from != source.end() && at == from->piece.bytes) ++from, at = 0;
       const std::uint8_t expected = done < work.bytes ? from->piece.data[at++] : TrafficArena::kUntouched;
       if (segment.piece.data[i] == expected) continue;
-      return wrong(fmt::format("request {} ({}, {} bytes): byte {} is {:#04x}, must be {:#04x}", number,
-                               name(work.kind), work.bytes, done, segment.piece.data[i], expected));
+      return fmt::format("request {} ({}, {} bytes): byte {} is {:#04x}, must be {:#04x}", number, name(work.kind),
+                         work.bytes, done, segment.piece.data[i], expected);
     }
   }
+  return std::nullopt;
+}
+
+void TrafficStream::check(const Work& work, std::uint64_t number) {
+  if (const auto text = difference(work, number)) wrong(*text);
 }
 
 void TrafficStream::settle() {
   while (!works_.empty()) {
     auto& oldest = works_.front();
-    if (!oldest.requested || !oldest.received || oldest.settled_ns > now()) return;
+    if (!oldest.requested || !oldest.received || oldest.look_ns > now()) return;
     if (!close_window(oldest, first_)) return;
-    if (!oldest.is_send() && oldest.kind != TrafficKind::kRead) check(oldest, first_);
-    if (broken_) return;
+    if (oldest.is_write()) {
+      plant(oldest);
+      const auto text = difference(oldest, first_);
+      if (text && now() < oldest.done_ns + options_.hang_ns) {
+        oldest.look_ns = now() + kSettleNs;
+        return;
+      }
+      if (text) return wrong(*text);
+    }
     ++report_.completed[static_cast<std::size_t>(oldest.kind)];
     report_.silent += oldest.silent();
     report_.bytes += oldest.bytes;
@@ -319,6 +342,11 @@ void TrafficStream::settle() {
     works_.pop_front();
     ++first_;
   }
+}
+
+void TrafficStream::plant(Work& work) {
+  constexpr std::uint64_t kFirst = 20;  // requests that are right
+  if (options_.planted == PlantedSoakFault::kSpoiltWrite && first_ >= kFirst && !work.remote.empty()) spoil(work);
 }
 
 void TrafficStream::give_back(Work& work) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -61,9 +62,11 @@ class TrafficStream {
     bool posted{}, requested{};    ///< requested: done at the requester
     bool received{};               ///< Done at the responder, as far as it reports
     WindowState window{};
-    std::uint64_t settled_ns{};  ///< When all that it wrote must be visible
+    std::uint64_t done_ns{};  ///< When it had completed
+    std::uint64_t look_ns{};  ///< When what it wrote is looked for
     [[nodiscard]] bool silent() const { return (flags & ND_OP_FLAG_SILENT_SUCCESS) != 0; }
     [[nodiscard]] bool is_send() const { return kind == TrafficKind::kSend || kind == TrafficKind::kInlineSend; }
+    [[nodiscard]] bool is_write() const { return !is_send() && kind != TrafficKind::kRead; }
     [[nodiscard]] bool is_inline() const {
       return kind == TrafficKind::kInlineSend || kind == TrafficKind::kInlineWrite;
     }
@@ -78,6 +81,8 @@ class TrafficStream {
   bool allocate(Work& work);
   bool cut(TrafficArena& arena, std::vector<Segment>& list, std::size_t bytes);
   void register_segment(TrafficArena& arena, Segment& segment, ULONG rights);
+  void spoil(Work& work);
+  void plant(Work& work);
   void add_window(Segment& segment);
   [[nodiscard]] bool bind(Work& work, std::uint64_t number);
   [[nodiscard]] bool close_window(Work& work, std::uint64_t number);
@@ -85,6 +90,7 @@ class TrafficStream {
   void post_requests();
   [[nodiscard]] HRESULT post(const Work& work, std::uint64_t number);
   void request_done(std::uint64_t number);
+  [[nodiscard]] static std::optional<std::string> difference(const Work& work, std::uint64_t number);
   void check(const Work& work, std::uint64_t number);
   void give_back(Work& work);
   void settle();

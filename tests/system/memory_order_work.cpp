@@ -247,7 +247,7 @@ TrafficOptions traffic_options() {
   options.most_bytes = 3'000;
   options.big_bytes = 6'000;
   options.own_region_chance = 0.1;
-  options.read_lead_ns = kDrainNs;
+  options.fill_lead_ns = kDrainNs;
   options.hang_ns = kHangNs;
   return options;
 }
