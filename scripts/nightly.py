@@ -2,6 +2,7 @@
 """Random runs of a night: what they are, one of them, all that fit into some hours, and what came of them over the nights.
 
 usage: nightly.py run --results DIR [--hours H] [--first SEED] [--tree BUILD] [--size S]   a round of seeded runs, then long ones in turn, then seeded ones
+       nightly.py worlds --results DIR [--worlds N] [--first-world SEED] [--tree BUILD] [--size S]   N worlds (200) with seeds of their own, fuzzed
        nightly.py plan --runs N [--first SEED] [--size S]                                  N seeded runs, a line of JSON each
        nightly.py one PLAN INDEX --out DIR [--tree BUILD]                                  that run of a plan; its line goes to DIR/INDEX.json
        nightly.py merge PLAN DIR --results DIR                                             lines of all runs of a plan; those that left none are lost
@@ -43,6 +44,9 @@ SEEDED = [
     ("connections", "{bin}/test_system_many_connections", {"RNIC_SEED": "{seed}", "RNIC_NIC": "model", "RNIC_CONNECTIONS": "{n:10000}"}),
     ("kills", "{bin}/test_server_kills", {"RNIC_SEED": "{seed}", "RNIC_KILLS": "{n:200}", "RNIC_TOOL": "{tool}"}),
 ]
+# One of many (worlds).
+FUZZED_WORLD = ("fuzz_world", "{tool} fuzz --world {seed} --seed {seed} --frames {n:10000} --json {json}", {})
+FIRST_WORLD = 500  # behind the first seed of a night, and behind those of its other runs
 # Those that have waited longest come first (in_turn); where none has run yet, the short ones do.
 LONG = [
     ("driver_mutants", "scripts/mutate_driver.py -j $(nproc)"),
@@ -53,6 +57,7 @@ LONG = [
     ("vector_schema", "tests/tools/check_vector_schema.py {tool} --all"),
     ("mutants", "scripts/mutate.sh"),
     ("connections_nd2", "RNIC_CONNECTIONS=100000 {bin}/test_nd2_programs 'connections that come and go*'"),
+    ("fuzz_worlds", "scripts/nightly.py worlds --results {results} --tree {build}"),
     ("connections_rtl", "RNIC_CONNECTIONS=10000 {bin}/test_system_many_connections"),
     ("proofs", "ctest --test-dir {build} -L formal"),
     ("planted_faults", "scripts/planted_faults.py --jobs $(nproc)"),
@@ -85,14 +90,17 @@ def first_seed(day):
     return int(day.strftime("%Y%m%d")) * 1000
 
 
-def seeded_run(index, first, size):
-    """Run `index` of a plan: kinds take turns, and each run has a seed of its own."""
-    name, command, environment = SEEDED[index % len(SEEDED)]
+def planned_run(kind, seed, size):
+    name, command, environment = kind
     folders = sorted(path.name for path in (ROOT / "tests/vectors").iterdir() if path.is_dir())
-    seed = first + index
     # A small plan runs a folder of vectors.
     vectors = "tests/vectors" if size >= 1 else f"tests/vectors/{folders[seed % len(folders)]}"
     return {"run": name, "seed": seed, "size": size, "command": command, "environment": environment, "vectors": vectors}
+
+
+def seeded_run(index, first, size):
+    """Run `index` of a plan: kinds take turns, and each run has a seed of its own."""
+    return planned_run(SEEDED[index % len(SEEDED)], first + index, size)
 
 
 def commit():
@@ -123,7 +131,7 @@ def perform(planned, build, failures, limit=LIMIT):
     with tempfile.TemporaryDirectory(prefix="rnic_nightly_") as folder:
         file = pathlib.Path(folder) / "figures"
         words = Numbers(seed=planned.get("seed"), n=Numbers.Scaled(planned.get("size", 1)), tool=build / "bin/rnic", bin=build / "bin", build=build,
-                        vectors=planned.get("vectors", "tests/vectors"), json=file)
+                        results=failures.parent, vectors=planned.get("vectors", "tests/vectors"), json=file)
         command = planned["command"].format_map(words)
         added = {key: value.format_map(words) for key, value in planned.get("environment", {}).items()}
         begin = time.monotonic()
@@ -186,6 +194,17 @@ def run(arguments):
     if waiting:
         print("wait for another night: " + ", ".join(waiting))
     print(f"{len(failed)} runs failed" + "".join(f"\n  {line['command']}" for line in failed))
+    return bool(failed)
+
+
+def worlds(arguments):
+    failed = []
+    for seed in range(arguments.first_world, arguments.first_world + arguments.worlds):
+        line = perform(planned_run(FUZZED_WORLD, seed, arguments.size), arguments.tree, arguments.results / "failures")
+        say(line)
+        append(arguments.results, [line])
+        failed.extend([seed] if line["exit"] != 0 else [])
+    print(f"{arguments.worlds} worlds, {len(failed)} failed" + (": " + ", ".join(map(str, failed)) if failed else ""))
     return bool(failed)
 
 
@@ -312,12 +331,14 @@ def main():
         added.set_defaults(action=action)
         options = {"--results": dict(type=pathlib.Path, required=True), "--tree": dict(type=pathlib.Path, default=ROOT / "build/release"),
                    "--first": dict(type=int, default=first_seed(datetime.date.today())), "--size": dict(type=positive, default=1.0),
+                   "--worlds": dict(type=int, default=200), "--first-world": dict(type=int, default=first_seed(datetime.date.today()) + FIRST_WORLD),
                    "--hours": dict(type=positive, default=8.0), "--runs": dict(type=int, required=True), "--out": dict(type=pathlib.Path, required=True),
                    "plan": dict(type=pathlib.Path), "parts": dict(type=pathlib.Path), "index": dict(type=int)}
         for name in names:
             added.add_argument(name, **options[name])
 
     command(run, "--results", "--hours", "--first", "--tree", "--size")
+    command(worlds, "--results", "--worlds", "--first-world", "--tree", "--size")
     command(plan, "--runs", "--first", "--size")
     command(one, "plan", "index", "--out", "--tree")
     command(merge, "plan", "parts", "--results")

@@ -62,6 +62,16 @@ class Night(unittest.TestCase):
         self.assertEqual(json.loads((self.path / "0.json").read_text())["exit"], 3)
         self.assertIn("the reason", (self.path / "failures/wrong_5.txt").read_text())
 
+    def test_worlds_have_seeds_of_their_own(self):
+        told = nightly("worlds", "--results", self.path / "results", "--worlds", 2, "--first-world", 3, "--size", 0.01, "--tree", BUILD)
+        self.assertEqual(told.returncode, 0, told.stdout)
+        self.assertIn("2 worlds, 0 failed\n", told.stdout)
+        self.assertEqual([(line["run"], line["seed"], line["figures"]["frames"]) for line in self.lines()], [("fuzz_world", seed, 100) for seed in (3, 4)])
+        with mock.patch.object(parts, "FUZZED_WORLD", ("fuzz_world", "test {seed} != 6", {})), contextlib.redirect_stdout(io.StringIO()) as told:
+            arguments = argparse.Namespace(results=self.path / "results", worlds=3, first_world=5, size=1, tree=BUILD)
+            self.assertTrue(parts.worlds(arguments))
+        self.assertIn("3 worlds, 1 failed: 6\n", told.getvalue())
+
     def test_there_is_no_such_run(self):
         told = nightly("one", self.write_plan({"run": "one", "seed": 1, "command": "true"}), 1, "--out", self.path)
         self.assertEqual(told.returncode, 2)
