@@ -10,13 +10,14 @@
 /// sent ends with a packet that asks, so none is lost without a timer that runs.
 ///
 /// left_*: such a packet has left; psn: the newest PSN that its answer acknowledges. Starts a timer
-/// that does not run, and again if it is sent again: what was made before the queue went back goes
-/// out in front of it. One that was acknowledged on its way out awaits nothing.
+/// that does not run. A packet that was acknowledged on its way out starts none, and neither does
+/// one that was made before the queue went back (tries): all of it is sent again.
 /// ack_valid_i, pulses, at most one every third cycle on port 0 and every fifth on port 1: psn is
 /// the oldest PSN not acknowledged now; the timer starts again if an answer is still awaited, else
 /// it stops. It expires after 2^exponent units, or never if that is 0. stop_valid_i, a pulse: the
-/// queue has gone back, and what has left awaits no answer. wait_valid_i, a pulse: an RNR NAK; the
-/// timer expires after wait_units_i, and until then only clear touches it.
+/// queue has gone back, wait_tries_i is the count of it, and what has left awaits no answer.
+/// wait_valid_i, a pulse: an RNR NAK; the timer expires after wait_units_i, and until then only
+/// clear touches it.
 ///
 /// A sweep looks at each timer once in a unit of cycles_i, and a deadline is one of these looks: a
 /// timer expires at most one unit late, or one more for each time that the sweep finds an expiry of
@@ -45,6 +46,7 @@ module qp_timer #(
     input  wire logic               stop_valid_i,
     input  wire logic [7:0]         wait_qp_i,
     input  wire logic [17:0]        wait_units_i,
+    input  wire logic [3:0]         wait_tries_i,
     output logic                    expired_valid_o,
     input  wire logic               expired_ready_i,
     output logic [7:0]              expired_qp_o,
@@ -54,61 +56,48 @@ module qp_timer #(
     input  wire logic [7:0]         clear_qp_i
 );
   localparam int unsigned UnitBits = 33;
-  localparam int unsigned EventBits = rnic_pkg::TimerEventBits;
-  localparam logic [1:0] KindLeft = 2'd0, KindAck = 2'd1, KindStop = 2'd2, KindWait = 2'd3;
 
   logic [9:0] cycle;
   logic [UnitBits-1:0] now;
   assign {now, cycle} = cycles_i[UnitBits+9:0];
 
-  // ---- Events, one a cycle: recovery first, then every fourth cycle what has left, the ports in
-  // ---- their order, and what has left when nothing else is there
-  logic [Ports-1:0] held_q, take;
-  logic [Ports*EventBits-1:0] held_data_q;
-  rnic_pkg::timer_event_t event_data;
-  logic event_valid, from_recovery;
+  logic event_valid, events_wait, judged_touched;
   logic [1:0] event_kind;
-  assign from_recovery = wait_valid_i || stop_valid_i;
-
-  always_comb begin
-    take         = '0;
-    event_data   = left_data_i;
-    event_kind   = KindLeft;
-    left_ready_o = !from_recovery && (held_q == '0 || cycle[1:0] == 2'd0);
-    event_valid  = left_valid_i && left_ready_o;
-    for (int unsigned i = 0; i < Ports; i++) begin
-      if (!event_valid && !from_recovery && held_q[i]) begin
-        event_valid = 1'b1;
-        event_kind  = KindAck;
-        take[i]     = 1'b1;
-        event_data  = held_data_q[i*EventBits+:EventBits];
-      end
-    end
-    if (from_recovery) begin
-      event_valid   = 1'b1;
-      event_kind    = wait_valid_i ? KindWait : KindStop;
-      event_data    = '0;
-      event_data.qp = wait_qp_i;
-    end
-  end
-
-  always_ff @(posedge clk_i) begin
-    for (int unsigned i = 0; i < Ports; i++) begin
-      if (ack_valid_i[i]) held_data_q[i*EventBits+:EventBits] <= ack_data_i[i*EventBits+:EventBits];
-      held_q[i] <= ack_valid_i[i] || (held_q[i] && !take[i]);
-    end
-    if (!rst_ni) held_q <= '0;
-  end
+  logic [7:0] judged_qp_q;
+  rnic_pkg::timer_event_t event_data;
+  qp_timer_events #(
+      .Ports(Ports)
+  ) u_events (
+      .clk_i,
+      .rst_ni,
+      .cycle_i      (cycle[1:0]),
+      .left_valid_i,
+      .left_ready_o,
+      .left_data_i,
+      .ack_valid_i,
+      .ack_data_i,
+      .wait_valid_i,
+      .stop_valid_i,
+      .wait_qp_i,
+      .event_valid_o(event_valid),
+      .event_kind_o (event_kind),
+      .event_data_o (event_data),
+      .waits_o      (events_wait),
+      .touched_qp_i (judged_qp_q),
+      .touches_o    (judged_touched)
+  );
 
   // ---- A cycle later: what has left last asks for, and what was acknowledged last ---------------
-  logic valid_q, same_q, acked, acked_q, set, stop, known, reached, over, store, touch;
+  logic valid_q, same_q, acked, acked_q, set, stop, known, reached, over, store, touch, this_try;
+  logic from_recovery;
+  logic [3:0] stored_tries;
   logic [1:0] kind_q;
   logic [17:0] units_q;
   logic [23:0] left_psn, stored_psn, stored_q, to_left, una_psn, stored_una, past;
   logic [UnitBits-1:0] set_deadline;
   logic [7:0] qp;
   rnic_pkg::timer_event_t data_q;
-  logic [255:0] begun_q, running_q, waiting_q, known_q, una_known_q;
+  logic [255:0] begun_q, running_q, waiting_q, known_q, una_known_q, turned_q;
 
   always_ff @(posedge clk_i) begin
     valid_q  <= event_valid;
@@ -146,7 +135,20 @@ module qp_timer #(
       .rd_addr_i(event_data.qp),
       .rd_data_o(stored_una)
   );
-  assign acked    = valid_q && kind_q == KindAck;
+  assign from_recovery = wait_valid_i || stop_valid_i;
+  ram_1r1w #(
+      .Width(4),
+      .Depth(256)
+  ) u_tries (
+      .clk_i,
+      .wr_en_i  (from_recovery),
+      .wr_addr_i(wait_qp_i),
+      .wr_data_i(wait_tries_i),
+      .rd_en_i  (event_valid),
+      .rd_addr_i(event_data.qp),
+      .rd_data_o(stored_tries)
+  );
+  assign acked    = valid_q && kind_q == rnic_pkg::TimerKindAck;
   assign left_psn = same_q ? stored_q : stored_psn;
   assign una_psn  = acked_q ? stored_q : stored_una;
   assign known    = known_q[qp];
@@ -155,26 +157,27 @@ module qp_timer #(
   assign reached  = known && !to_left[23];
   assign past     = data_q.psn - una_psn;
   assign over     = una_known_q[qp] && past[23];
+  assign this_try = data_q.tries == (turned_q[qp] ? stored_tries : 4'd0);
 
   always_comb begin
     {set, stop, store} = 3'b000;
     unique case (kind_q)
-      KindLeft: begin
-        store = valid_q && begun_q[qp] && !waiting_q[qp] && !over;
-        set   = store && data_q.exponent != '0 && (!running_q[qp] || reached);
+      rnic_pkg::TimerKindLeft: begin
+        store = valid_q && begun_q[qp] && !waiting_q[qp] && !over && this_try;
+        set   = store && data_q.exponent != '0 && !running_q[qp];
       end
-      KindAck: begin
+      rnic_pkg::TimerKindAck: begin
         set  = valid_q && !waiting_q[qp] && reached && data_q.exponent != '0;
         stop = valid_q && !waiting_q[qp] && !set;
       end
-      KindStop: stop = valid_q && !waiting_q[qp];
+      rnic_pkg::TimerKindStop: stop = valid_q && !waiting_q[qp];
       default:  set = valid_q;
     endcase
   end
-  assign touch        = valid_q && kind_q != KindLeft;
+  assign touch        = valid_q && kind_q != rnic_pkg::TimerKindLeft;
   // From the next look at the timer on, which may be to come in this unit: never early.
   assign set_deadline = now + UnitBits'(cycle[9:2] >= qp) +
-                        ((kind_q == KindWait) ? UnitBits'(units_q) :
+                        ((kind_q == rnic_pkg::TimerKindWait) ? UnitBits'(units_q) :
                                                 UnitBits'(1) << data_q.exponent);
 
   // ---- Sweep: four cycles a QP; a timer that is set meanwhile has not expired -------------------
@@ -202,7 +205,6 @@ module qp_timer #(
   );
 
   logic expired_wait_q, judged_wait_q, judged_good_q, taken_back, outdated;
-  logic [7:0] judged_qp_q;
   assign taken_back = touch && qp == expired_qp_o && !expired_wait_q;
 
   // ---- When the next sweep begins ---------------------------------------------------------------
@@ -229,7 +231,7 @@ module qp_timer #(
     looked_q <= phase == 2'd0 && sweeping;
     if (!rst_ni) looked_q <= 1'b0;
   end
-  assign rest_o.busy     = sweeping || held_q != '0 || valid_q || expired_valid_o;
+  assign rest_o.busy     = sweeping || events_wait || valid_q || expired_valid_o;
   assign rest_o.timed    = runs;
   assign rest_o.deadline = {earliest, 10'd0};
 
@@ -238,7 +240,7 @@ module qp_timer #(
     if (begun_valid_i) begun_q[begun_qp_i] <= 1'b1;
     if (store) known_q[qp] <= 1'b1;
     if (acked) una_known_q[qp] <= 1'b1;
-    if (stop || (set && kind_q == KindWait)) known_q[qp] <= 1'b0;
+    if (stop || (set && kind_q == rnic_pkg::TimerKindWait)) known_q[qp] <= 1'b0;
     if (expired_ready_i || taken_back) expired_valid_o <= 1'b0;
     if (fire) begin
       expired_valid_o     <= 1'b1;
@@ -247,13 +249,15 @@ module qp_timer #(
       running_q[sweep_qp] <= 1'b0;
       waiting_q[sweep_qp] <= 1'b0;
     end
+    if (from_recovery) turned_q[wait_qp_i] <= 1'b1;
     if (set) running_q[qp] <= 1'b1;
     if (stop) running_q[qp] <= 1'b0;
-    if (set && kind_q == KindWait) waiting_q[qp] <= 1'b1;
+    if (set && kind_q == rnic_pkg::TimerKindWait) waiting_q[qp] <= 1'b1;
     if (clear_valid_i) begin
       begun_q[clear_qp_i]     <= 1'b0;
       known_q[clear_qp_i]     <= 1'b0;
       una_known_q[clear_qp_i] <= 1'b0;
+      turned_q[clear_qp_i]    <= 1'b0;
       running_q[clear_qp_i]   <= 1'b0;
       waiting_q[clear_qp_i]   <= 1'b0;
       if ((fire ? sweep_qp : expired_qp_o) == clear_qp_i) expired_valid_o <= 1'b0;
@@ -262,6 +266,7 @@ module qp_timer #(
       begun_q         <= '0;
       known_q         <= '0;
       una_known_q     <= '0;
+      turned_q        <= '0;
       running_q       <= '0;
       waiting_q       <= '0;
       expired_valid_o <= 1'b0;
@@ -269,13 +274,7 @@ module qp_timer #(
   end
 
   // ---- The expiry that is being judged; what is still on its way to this timer counts -----------
-  always_comb begin
-    outdated = (touch && qp == judged_qp_q) || (from_recovery && wait_qp_i == judged_qp_q);
-    for (int unsigned i = 0; i < Ports; i++) begin
-      if (held_q[i] && held_data_q[i*EventBits+:8] == judged_qp_q) outdated = 1'b1;
-      if (ack_valid_i[i] && ack_data_i[i*EventBits+:8] == judged_qp_q) outdated = 1'b1;
-    end
-  end
+  assign outdated = (touch && qp == judged_qp_q) || judged_touched;
   assign stands_o = judged_good_q && (judged_wait_q || !outdated);
   always_ff @(posedge clk_i) begin
     judged_good_q <= stands_o;
@@ -290,11 +289,7 @@ module qp_timer #(
   logic unused_bits;
   assign unused_bits = ^{to_left[22:0], past[22:0], cycles_i[63:UnitBits+10]};
 
-  for (genvar i = 0; i < Ports; i++) begin : gen_port
-    `ASSERT(OneAtATime, !(ack_valid_i[i] && held_q[i] && !take[i]))
-  end
-  `ASSERT(AwaitedHasTimer, !(valid_q && kind_q == KindAck && !waiting_q[qp] && reached &&
-                             data_q.exponent != '0) || set)
+  `ASSERT(AwaitedHasTimer, !(acked && !waiting_q[qp] && reached && data_q.exponent != '0) || set)
 endmodule
 
 `default_nettype wire

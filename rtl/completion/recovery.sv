@@ -40,11 +40,12 @@ module recovery (
     input  wire logic [7:0]             expired_qp_i,
     // The expiry accepted last is not out of date
     input  wire logic                   stands_i,
-    // The QP has to wait; it has gone back for another reason; pulses
+    // The QP has to wait; it has gone back for another reason; pulses. tries: from now on
     output logic                        wait_valid_o,
     output logic                        stop_valid_o,
     output logic [7:0]                  wait_qp_o,
     output logic [17:0]                 wait_units_o,
+    output logic [3:0]                  wait_tries_o,
     output logic                        hold_o,
     input  wire logic                   retire_idle_i,
     output logic                        acq_valid_o,
@@ -256,6 +257,7 @@ module recovery (
   assign wait_valid_o = (found && is_rnr) || waits;
   assign stop_valid_o = found && !is_rnr;
   assign wait_qp_o    = work_q.qp;
+  assign wait_tries_o = found ? back.tries : ctx_q.tries;
   rnr_timer u_rnr_timer (
       .code_i (work_q.syndrome[4:0]),
       .units_o(wait_units_o)

@@ -49,6 +49,7 @@ module recovery_ctx (
     back_o.rd_outstanding = ctx_i.rd_outstanding - (ctx_i.rd_tail - ctx_i.rd_head);
     back_o.rec_psn        = psn_i;
     back_o.turned         = 1'b1;
+    back_o.tries          = ctx_i.tries + 1'b1;
     back_o.recovering     = !is_timer && !is_rnr;
     back_o.rnr_wait       = is_rnr || ctx_i.rnr_wait;
     if (is_rnr && ctx_i.rnr_retry != '1) back_o.rnr_left = ctx_i.rnr_left - 1'b1;

@@ -193,6 +193,7 @@ module retire (
   assign timer_data_o.qp       = cmd_data_i.qp;
   assign timer_data_o.exponent = ctx_data_i.ack_timeout;
   assign timer_data_o.psn      = loaded.una_psn;
+  assign timer_data_o.tries    = '0;
 
   retire_told u_told (
       .cmd_i          (cmd_data_i),

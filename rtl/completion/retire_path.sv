@@ -123,6 +123,7 @@ module retire_path (
   logic stop_valid, stands;
   logic [7:0] expired_qp, wait_qp;
   logic [17:0] wait_units;
+  logic [3:0] wait_tries;
   logic peek_en, peek_is_read;
   logic [15:0] peek_index;
   logic [23:0] peek_first, peek_last;
@@ -202,6 +203,7 @@ module retire_path (
       .stop_valid_o   (stop_valid),
       .wait_qp_o      (wait_qp),
       .wait_units_o   (wait_units),
+      .wait_tries_o   (wait_tries),
       .hold_o         (hold),
       .retire_idle_i  (idle),
       .acq_valid_o    (recovery_acq),
@@ -245,6 +247,7 @@ module retire_path (
       .stop_valid_i   (stop_valid),
       .wait_qp_i      (wait_qp),
       .wait_units_i   (wait_units),
+      .wait_tries_i   (wait_tries),
       .expired_valid_o(expired),
       .expired_ready_i(expired_ready),
       .expired_qp_o   (expired_qp),

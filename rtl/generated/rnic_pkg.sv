@@ -447,6 +447,12 @@ package rnic_pkg;
   localparam logic [2:0] RecoverCauseFault = 3'd3;  // A packet was dropped on its way out, for a WQE that has retired meanwhile
   localparam logic [2:0] RecoverCauseRefused = 3'd4;  // It does not: the WQE that holds psn has failed with `status`
 
+  // TimerKind: What the timer of a QP is told.
+  localparam logic [1:0] TimerKindLeft = 2'd0;  // A packet that asks for an answer has left
+  localparam logic [1:0] TimerKindAck = 2'd1;  // Something was acknowledged
+  localparam logic [1:0] TimerKindStop = 2'd2;  // The queue has gone back
+  localparam logic [1:0] TimerKindWait = 2'd3;  // The queue waits for an RNR NAK
+
   // Register offsets in BAR0, byte addresses.
   localparam logic [11:0] RegIdentityHeader = 12'h000;
   localparam logic [11:0] RegIdentity = 12'h008;
@@ -1507,13 +1513,14 @@ package rnic_pkg;
   } multicast_op_t;
 
   /// Send side of a QP. state, qpn .. ack_timeout are set by the admin queue; the rest is dynamic.
-  localparam int unsigned SendCtxBits = 670;
+  localparam int unsigned SendCtxBits = 674;
   typedef struct packed {
     logic [23:0] lsn;  // Limit sequence number: SSN of the last request that may take a receive WQE
     logic credits;  // RC: the peer counts its receive WQEs: lsn holds
     logic [23:0] ssn;  // SSN of the newest request that was wholly sent; the first request of a connection has 1
     logic stalled;  // The send queue stepped aside from a WQE for what retirement brings: places, PSNs, Reads, credits; who retires wakes it
     logic sqd_notify;  // SQD: event SqDrained when the queue is drained
+    logic [3:0] tries;  // Counts how often the queue went back: no answer is awaited to a packet of an earlier try
     logic turned;  // The queue went back, or begins anew after SQE: the next packet says so (tx_desc)
     logic [23:0] rec_psn;
     logic recovering;  // Went back to rec_psn for a NAK or a gap, and nothing has been acknowledged since
@@ -1765,12 +1772,13 @@ package rnic_pkg;
   } mem_op_rsp_t;
 
   /// One packet to send. Followed on the piece stream by its payload (payload_length > 0).
-  localparam int unsigned TxDescBits = 865;
+  localparam int unsigned TxDescBits = 869;
   typedef struct packed {
     logic ip_csum;  // RawPacket: put checksums into the frame
     logic [383:0] address;  // UD: wqe_address
     logic [23:0] source_qpn;  // DETH
     logic [31:0] qkey;  // DETH
+    logic [3:0] tries;  // Request: of its context when it was made
     logic [23:0] last_psn;  // Request with ack_req: newest PSN that its answer acknowledges; of a Read that of the last response
     logic [4:0] ack_timeout;  // Request with ack_req: of its QP
     logic [15:0] wqe_idx;  // Request: WQE it belongs to
@@ -2100,8 +2108,9 @@ package rnic_pkg;
   } recover_cmd_t;
 
   /// For the timer of a QP: a packet that asks for an answer has left, or something was acknowledged. The timer expires 2^exponent timer units later.
-  localparam int unsigned TimerEventBits = 37;
+  localparam int unsigned TimerEventBits = 41;
   typedef struct packed {
+    logic [3:0] tries;  // It has left: of the context when it was made
     logic [23:0] psn;  // It has left: the newest PSN that its answer acknowledges. Acknowledged: the oldest PSN that is not
     logic [4:0] exponent;  // ack_timeout; 0: never
     logic [7:0] qp;

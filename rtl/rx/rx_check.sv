@@ -260,7 +260,10 @@ module rx_check (
       held_o                <= held;
       fetch_data_o          <= fetch_data_d;
       finish_qp_q           <= qp;
-      timer_data_o          <= {send_ctx_new.una_psn, send_ctx_q.ack_timeout, qp};
+      timer_data_o.qp       <= qp;
+      timer_data_o.exponent <= send_ctx_q.ack_timeout;
+      timer_data_o.psn      <= send_ctx_new.una_psn;
+      timer_data_o.tries    <= '0;
       send_ctx_q            <= send_ctx_new;
       recv_ctx_q            <= recv_ctx_new;
       changed_q             <= changed_q || !dropped;

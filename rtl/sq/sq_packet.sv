@@ -110,6 +110,7 @@ module sq_packet (
     desc_o.ack_req        = is_rc && (last || packet_number[3:0] == 4'd15);
     desc_o.tell           = !is_rc && last;
     desc_o.turned         = ctx_i.turned;
+    desc_o.tries          = ctx_i.tries;
     desc_o.solicited      = last && control_i.solicited && takes_receive;
     desc_o.payload_length = payload;
     if (is_read || (is_write && first)) begin

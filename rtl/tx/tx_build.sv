@@ -234,6 +234,7 @@ module tx_build #(
     left.qp       = b_desc_q.qp;
     left.exponent = b_desc_q.ack_timeout;
     left.psn      = b_desc_q.last_psn;
+    left.tries    = b_desc_q.tries;
   end
 
   stream_fifo #(

@@ -181,6 +181,14 @@ enum class RecoverCause : std::uint8_t {
   kRefused = 4,  ///< It does not: the WQE that holds psn has failed with `status`
 };
 
+/// What the timer of a QP is told.
+enum class TimerKind : std::uint8_t {
+  kLeft = 0,  ///< A packet that asks for an answer has left
+  kAck = 1,  ///< Something was acknowledged
+  kStop = 2,  ///< The queue has gone back
+  kWait = 3,  ///< The queue waits for an RNR NAK
+};
+
 /// Header of a request of the host; valid with every beat of its data. 119 bits.
 struct HostReqHdr {
   static constexpr std::size_t kBits = 119;
@@ -757,10 +765,10 @@ struct MulticastOp {
   bool operator==(const MulticastOp&) const = default;
 };
 
-/// Send side of a QP. state, qpn .. ack_timeout are set by the admin queue; the rest is dynamic. 670 bits.
+/// Send side of a QP. state, qpn .. ack_timeout are set by the admin queue; the rest is dynamic. 674 bits.
 struct SendCtx {
-  static constexpr std::size_t kBits = 670;
-  static constexpr std::size_t kBytes = 84;
+  static constexpr std::size_t kBits = 674;
+  static constexpr std::size_t kBytes = 85;
   std::uint8_t state{};  ///< QpState
   std::uint8_t in_use{};  ///< Created
   std::uint8_t qp_type{};  ///< QpType
@@ -814,6 +822,7 @@ struct SendCtx {
   std::uint8_t recovering{};  ///< Went back to rec_psn for a NAK or a gap, and nothing has been acknowledged since
   std::uint32_t rec_psn{};
   std::uint8_t turned{};  ///< The queue went back, or begins anew after SQE: the next packet says so (tx_desc)
+  std::uint8_t tries{};  ///< Counts how often the queue went back: no answer is awaited to a packet of an earlier try
   std::uint8_t sqd_notify{};  ///< SQD: event SqDrained when the queue is drained
   std::uint8_t stalled{};  ///< The send queue stepped aside from a WQE for what retirement brings: places, PSNs, Reads, credits; who retires wakes it
   std::uint32_t ssn{};  ///< SSN of the newest request that was wholly sent; the first request of a connection has 1
@@ -892,13 +901,14 @@ struct SendCtx {
         bits::put<17, 1>(recovering) |
         bits::put<18, 24>(rec_psn) |
         bits::put<42, 1>(turned) |
-        bits::put<43, 1>(sqd_notify) |
-        bits::put<44, 1>(stalled) |
-        bits::put<45, 19>(ssn));
+        bits::put<43, 4>(tries) |
+        bits::put<47, 1>(sqd_notify) |
+        bits::put<48, 1>(stalled) |
+        bits::put<49, 15>(ssn));
     bits::store<bits::Order::kLittle, 10>(to,
-        bits::put<0, 5>(ssn >> 19) |
-        bits::put<5, 1>(credits) |
-        bits::put<6, 24>(lsn));
+        bits::put<0, 9>(ssn >> 15) |
+        bits::put<9, 1>(credits) |
+        bits::put<10, 24>(lsn));
   }
   static constexpr SendCtx decode(std::span<const std::uint8_t, kBytes> from) {
     const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
@@ -966,11 +976,12 @@ struct SendCtx {
     v.recovering = static_cast<std::uint8_t>(bits::get<17, 1>(word9));
     v.rec_psn = static_cast<std::uint32_t>(bits::get<18, 24>(word9));
     v.turned = static_cast<std::uint8_t>(bits::get<42, 1>(word9));
-    v.sqd_notify = static_cast<std::uint8_t>(bits::get<43, 1>(word9));
-    v.stalled = static_cast<std::uint8_t>(bits::get<44, 1>(word9));
-    v.ssn = static_cast<std::uint32_t>(bits::get<45, 19>(word9) | bits::get<0, 5>(word10) << 19);
-    v.credits = static_cast<std::uint8_t>(bits::get<5, 1>(word10));
-    v.lsn = static_cast<std::uint32_t>(bits::get<6, 24>(word10));
+    v.tries = static_cast<std::uint8_t>(bits::get<43, 4>(word9));
+    v.sqd_notify = static_cast<std::uint8_t>(bits::get<47, 1>(word9));
+    v.stalled = static_cast<std::uint8_t>(bits::get<48, 1>(word9));
+    v.ssn = static_cast<std::uint32_t>(bits::get<49, 15>(word9) | bits::get<0, 9>(word10) << 15);
+    v.credits = static_cast<std::uint8_t>(bits::get<9, 1>(word10));
+    v.lsn = static_cast<std::uint32_t>(bits::get<10, 24>(word10));
     return v;
   }
   bool operator==(const SendCtx&) const = default;
@@ -1685,9 +1696,9 @@ struct MemOpRsp {
   bool operator==(const MemOpRsp&) const = default;
 };
 
-/// One packet to send. Followed on the piece stream by its payload (payload_length > 0). 865 bits.
+/// One packet to send. Followed on the piece stream by its payload (payload_length > 0). 869 bits.
 struct TxDesc {
-  static constexpr std::size_t kBits = 865;
+  static constexpr std::size_t kBits = 869;
   static constexpr std::size_t kBytes = 109;
   std::uint8_t qp{};  ///< QP index
   std::uint8_t responder{};  ///< 1: Read response or ACK; 0: request
@@ -1710,6 +1721,7 @@ struct TxDesc {
   std::uint16_t wqe_idx{};  ///< Request: WQE it belongs to
   std::uint8_t ack_timeout{};  ///< Request with ack_req: of its QP
   std::uint32_t last_psn{};  ///< Request with ack_req: newest PSN that its answer acknowledges; of a Read that of the last response
+  std::uint8_t tries{};  ///< Request: of its context when it was made
   std::uint32_t qkey{};  ///< DETH
   std::uint32_t source_qpn{};  ///< DETH
   std::array<std::uint8_t, 48> address{};  ///< UD: wqe_address
@@ -1749,29 +1761,30 @@ struct TxDesc {
         bits::put<0, 11>(wqe_idx >> 5) |
         bits::put<11, 5>(ack_timeout) |
         bits::put<16, 24>(last_psn) |
-        bits::put<40, 24>(qkey));
+        bits::put<40, 4>(tries) |
+        bits::put<44, 20>(qkey));
     bits::store<bits::Order::kLittle, 7>(to,
-        bits::put<0, 8>(qkey >> 24) |
-        bits::put<8, 24>(source_qpn) |
-        bits::put<32, 32>(bits::load<bits::Order::kLittle, 0>(std::span(address))));
+        bits::put<0, 12>(qkey >> 20) |
+        bits::put<12, 24>(source_qpn) |
+        bits::put<36, 28>(bits::load<bits::Order::kLittle, 0>(std::span(address))));
     bits::store<bits::Order::kLittle, 8>(to,
-        bits::put<0, 32>(bits::load<bits::Order::kLittle, 0>(std::span(address)) >> 32) |
-        bits::put<32, 32>(bits::load<bits::Order::kLittle, 1>(std::span(address))));
+        bits::put<0, 36>(bits::load<bits::Order::kLittle, 0>(std::span(address)) >> 28) |
+        bits::put<36, 28>(bits::load<bits::Order::kLittle, 1>(std::span(address))));
     bits::store<bits::Order::kLittle, 9>(to,
-        bits::put<0, 32>(bits::load<bits::Order::kLittle, 1>(std::span(address)) >> 32) |
-        bits::put<32, 32>(bits::load<bits::Order::kLittle, 2>(std::span(address))));
+        bits::put<0, 36>(bits::load<bits::Order::kLittle, 1>(std::span(address)) >> 28) |
+        bits::put<36, 28>(bits::load<bits::Order::kLittle, 2>(std::span(address))));
     bits::store<bits::Order::kLittle, 10>(to,
-        bits::put<0, 32>(bits::load<bits::Order::kLittle, 2>(std::span(address)) >> 32) |
-        bits::put<32, 32>(bits::load<bits::Order::kLittle, 3>(std::span(address))));
+        bits::put<0, 36>(bits::load<bits::Order::kLittle, 2>(std::span(address)) >> 28) |
+        bits::put<36, 28>(bits::load<bits::Order::kLittle, 3>(std::span(address))));
     bits::store<bits::Order::kLittle, 11>(to,
-        bits::put<0, 32>(bits::load<bits::Order::kLittle, 3>(std::span(address)) >> 32) |
-        bits::put<32, 32>(bits::load<bits::Order::kLittle, 4>(std::span(address))));
+        bits::put<0, 36>(bits::load<bits::Order::kLittle, 3>(std::span(address)) >> 28) |
+        bits::put<36, 28>(bits::load<bits::Order::kLittle, 4>(std::span(address))));
     bits::store<bits::Order::kLittle, 12>(to,
-        bits::put<0, 32>(bits::load<bits::Order::kLittle, 4>(std::span(address)) >> 32) |
-        bits::put<32, 32>(bits::load<bits::Order::kLittle, 5>(std::span(address))));
+        bits::put<0, 36>(bits::load<bits::Order::kLittle, 4>(std::span(address)) >> 28) |
+        bits::put<36, 28>(bits::load<bits::Order::kLittle, 5>(std::span(address))));
     bits::store<bits::Order::kLittle, 13>(to,
-        bits::put<0, 32>(bits::load<bits::Order::kLittle, 5>(std::span(address)) >> 32) |
-        bits::put<32, 1>(ip_csum));
+        bits::put<0, 36>(bits::load<bits::Order::kLittle, 5>(std::span(address)) >> 28) |
+        bits::put<36, 1>(ip_csum));
   }
   static constexpr TxDesc decode(std::span<const std::uint8_t, kBytes> from) {
     const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
@@ -1810,15 +1823,16 @@ struct TxDesc {
     v.wqe_idx = static_cast<std::uint16_t>(bits::get<59, 5>(word5) | bits::get<0, 11>(word6) << 5);
     v.ack_timeout = static_cast<std::uint8_t>(bits::get<11, 5>(word6));
     v.last_psn = static_cast<std::uint32_t>(bits::get<16, 24>(word6));
-    v.qkey = static_cast<std::uint32_t>(bits::get<40, 24>(word6) | bits::get<0, 8>(word7) << 24);
-    v.source_qpn = static_cast<std::uint32_t>(bits::get<8, 24>(word7));
-    bits::store<bits::Order::kLittle, 0>(std::span(v.address), bits::get<32, 32>(word7) | bits::get<0, 32>(word8) << 32);
-    bits::store<bits::Order::kLittle, 1>(std::span(v.address), bits::get<32, 32>(word8) | bits::get<0, 32>(word9) << 32);
-    bits::store<bits::Order::kLittle, 2>(std::span(v.address), bits::get<32, 32>(word9) | bits::get<0, 32>(word10) << 32);
-    bits::store<bits::Order::kLittle, 3>(std::span(v.address), bits::get<32, 32>(word10) | bits::get<0, 32>(word11) << 32);
-    bits::store<bits::Order::kLittle, 4>(std::span(v.address), bits::get<32, 32>(word11) | bits::get<0, 32>(word12) << 32);
-    bits::store<bits::Order::kLittle, 5>(std::span(v.address), bits::get<32, 32>(word12) | bits::get<0, 32>(word13) << 32);
-    v.ip_csum = static_cast<std::uint8_t>(bits::get<32, 1>(word13));
+    v.tries = static_cast<std::uint8_t>(bits::get<40, 4>(word6));
+    v.qkey = static_cast<std::uint32_t>(bits::get<44, 20>(word6) | bits::get<0, 12>(word7) << 20);
+    v.source_qpn = static_cast<std::uint32_t>(bits::get<12, 24>(word7));
+    bits::store<bits::Order::kLittle, 0>(std::span(v.address), bits::get<36, 28>(word7) | bits::get<0, 36>(word8) << 28);
+    bits::store<bits::Order::kLittle, 1>(std::span(v.address), bits::get<36, 28>(word8) | bits::get<0, 36>(word9) << 28);
+    bits::store<bits::Order::kLittle, 2>(std::span(v.address), bits::get<36, 28>(word9) | bits::get<0, 36>(word10) << 28);
+    bits::store<bits::Order::kLittle, 3>(std::span(v.address), bits::get<36, 28>(word10) | bits::get<0, 36>(word11) << 28);
+    bits::store<bits::Order::kLittle, 4>(std::span(v.address), bits::get<36, 28>(word11) | bits::get<0, 36>(word12) << 28);
+    bits::store<bits::Order::kLittle, 5>(std::span(v.address), bits::get<36, 28>(word12) | bits::get<0, 36>(word13) << 28);
+    v.ip_csum = static_cast<std::uint8_t>(bits::get<36, 1>(word13));
     return v;
   }
   bool operator==(const TxDesc&) const = default;
@@ -2971,18 +2985,20 @@ struct RecoverCmd {
   bool operator==(const RecoverCmd&) const = default;
 };
 
-/// For the timer of a QP: a packet that asks for an answer has left, or something was acknowledged. The timer expires 2^exponent timer units later. 37 bits.
+/// For the timer of a QP: a packet that asks for an answer has left, or something was acknowledged. The timer expires 2^exponent timer units later. 41 bits.
 struct TimerEvent {
-  static constexpr std::size_t kBits = 37;
-  static constexpr std::size_t kBytes = 5;
+  static constexpr std::size_t kBits = 41;
+  static constexpr std::size_t kBytes = 6;
   std::uint8_t qp{};
   std::uint8_t exponent{};  ///< ack_timeout; 0: never
   std::uint32_t psn{};  ///< It has left: the newest PSN that its answer acknowledges. Acknowledged: the oldest PSN that is not
+  std::uint8_t tries{};  ///< It has left: of the context when it was made
   constexpr void encode(std::span<std::uint8_t, kBytes> to) const {
     bits::store<bits::Order::kLittle, 0>(to,
         bits::put<0, 8>(qp) |
         bits::put<8, 5>(exponent) |
-        bits::put<13, 24>(psn));
+        bits::put<13, 24>(psn) |
+        bits::put<37, 4>(tries));
   }
   static constexpr TimerEvent decode(std::span<const std::uint8_t, kBytes> from) {
     const std::uint64_t word0 = bits::load<bits::Order::kLittle, 0>(from);
@@ -2990,6 +3006,7 @@ struct TimerEvent {
     v.qp = static_cast<std::uint8_t>(bits::get<0, 8>(word0));
     v.exponent = static_cast<std::uint8_t>(bits::get<8, 5>(word0));
     v.psn = static_cast<std::uint32_t>(bits::get<13, 24>(word0));
+    v.tries = static_cast<std::uint8_t>(bits::get<37, 4>(word0));
     return v;
   }
   bool operator==(const TimerEvent&) const = default;

@@ -60,6 +60,7 @@ inline constexpr std::array<NamedValue, 13> kRxActionValues = {{{0, "None"}, {1,
 inline constexpr std::array<NamedValue, 4> kRspCommandValues = {{{0, "Executed"}, {1, "Read"}, {2, "Nak"}, {3, "Atomic"}}};
 inline constexpr std::array<NamedValue, 6> kRetireCommandValues = {{{0, "Ack"}, {1, "ReadDone"}, {2, "Fail"}, {3, "FailWqe"}, {4, "Retry"}, {5, "Refuse"}}};
 inline constexpr std::array<NamedValue, 5> kRecoverCauseValues = {{{0, "Nak"}, {1, "Rnr"}, {2, "Timer"}, {3, "Fault"}, {4, "Refused"}}};
+inline constexpr std::array<NamedValue, 4> kTimerKindValues = {{{0, "Left"}, {1, "Ack"}, {2, "Stop"}, {3, "Wait"}}};
 inline constexpr std::array<StreamField, 10> kHostReqHdrFields = {{
     {"tlp_type", 0, 3, "TlpType", kTlpTypeValues},
     {"poisoned", 3, 1, {}, {}},
@@ -139,7 +140,7 @@ inline constexpr std::array<StreamField, 3> kMulticastOpFields = {{
     {"op", 0, 2, "MulticastOpCode", kMulticastOpCodeValues},
     {"qpn", 2, 24, {}, {}},
     {"mgid", 26, 128, {}, {}}}};
-inline constexpr std::array<StreamField, 58> kSendCtxFields = {{
+inline constexpr std::array<StreamField, 59> kSendCtxFields = {{
     {"state", 0, 3, "QpState", kQpStateValues},
     {"in_use", 3, 1, {}, {}},
     {"qp_type", 4, 2, "QpType", kQpTypeValues},
@@ -193,11 +194,12 @@ inline constexpr std::array<StreamField, 58> kSendCtxFields = {{
     {"recovering", 593, 1, {}, {}},
     {"rec_psn", 594, 24, {}, {}},
     {"turned", 618, 1, {}, {}},
-    {"sqd_notify", 619, 1, {}, {}},
-    {"stalled", 620, 1, {}, {}},
-    {"ssn", 621, 24, {}, {}},
-    {"credits", 645, 1, {}, {}},
-    {"lsn", 646, 24, {}, {}}}};
+    {"tries", 619, 4, {}, {}},
+    {"sqd_notify", 623, 1, {}, {}},
+    {"stalled", 624, 1, {}, {}},
+    {"ssn", 625, 24, {}, {}},
+    {"credits", 649, 1, {}, {}},
+    {"lsn", 650, 24, {}, {}}}};
 inline constexpr std::array<StreamField, 40> kRecvCtxFields = {{
     {"state", 0, 3, "QpState", kQpStateValues},
     {"in_use", 3, 1, {}, {}},
@@ -349,7 +351,7 @@ inline constexpr std::array<StreamField, 1> kMemListFields = {{
     {"data", 0, 512, {}, {}}}};
 inline constexpr std::array<StreamField, 1> kMemOpRspFields = {{
     {"status", 0, 3, "MemOpStatus", kMemOpStatusValues}}};
-inline constexpr std::array<StreamField, 25> kTxDescFields = {{
+inline constexpr std::array<StreamField, 26> kTxDescFields = {{
     {"qp", 0, 8, {}, {}},
     {"responder", 8, 1, {}, {}},
     {"opcode", 9, 8, "RcOpcode", kRcOpcodeValues},
@@ -371,10 +373,11 @@ inline constexpr std::array<StreamField, 25> kTxDescFields = {{
     {"wqe_idx", 379, 16, {}, {}},
     {"ack_timeout", 395, 5, {}, {}},
     {"last_psn", 400, 24, {}, {}},
-    {"qkey", 424, 32, {}, {}},
-    {"source_qpn", 456, 24, {}, {}},
-    {"address", 480, 384, {}, {}},
-    {"ip_csum", 864, 1, {}, {}}}};
+    {"tries", 424, 4, {}, {}},
+    {"qkey", 428, 32, {}, {}},
+    {"source_qpn", 460, 24, {}, {}},
+    {"address", 484, 384, {}, {}},
+    {"ip_csum", 868, 1, {}, {}}}};
 inline constexpr std::array<StreamField, 9> kSgPieceFields = {{
     {"inline_data", 0, 1, {}, {}},
     {"last", 1, 1, {}, {}},
@@ -600,10 +603,11 @@ inline constexpr std::array<StreamField, 5> kRecoverCmdFields = {{
     {"psn", 11, 24, {}, {}},
     {"syndrome", 35, 8, {}, {}},
     {"status", 43, 8, {}, {}}}};
-inline constexpr std::array<StreamField, 3> kTimerEventFields = {{
+inline constexpr std::array<StreamField, 4> kTimerEventFields = {{
     {"qp", 0, 8, {}, {}},
     {"exponent", 8, 5, {}, {}},
-    {"psn", 13, 24, {}, {}}}};
+    {"psn", 13, 24, {}, {}},
+    {"tries", 37, 4, {}, {}}}};
 inline constexpr std::array<StreamField, 19> kCqeReqFields = {{
     {"cqn", 0, 8, {}, {}},
     {"status", 8, 8, "CqeStatus", kCqeStatusValues},
@@ -662,7 +666,7 @@ inline constexpr std::array<StreamFields, 52> kStreamFields = {{
     {"admin_ref", 29, kAdminRefFields},
     {"admin_access", 12, kAdminAccessFields},
     {"multicast_op", 154, kMulticastOpFields},
-    {"send_ctx", 670, kSendCtxFields},
+    {"send_ctx", 674, kSendCtxFields},
     {"recv_ctx", 506, kRecvCtxFields},
     {"srq_ctx", 176, kSrqCtxFields},
     {"path", 413, kPathFields},
@@ -674,7 +678,7 @@ inline constexpr std::array<StreamFields, 52> kStreamFields = {{
     {"mem_op", 371, kMemOpFields},
     {"mem_list", 512, kMemListFields},
     {"mem_op_rsp", 3, kMemOpRspFields},
-    {"tx_desc", 865, kTxDescFields},
+    {"tx_desc", 869, kTxDescFields},
     {"sg_piece", 656, kSgPieceFields},
     {"payload_beat", 521, kPayloadBeatFields},
     {"frame_beat", 521, kFrameBeatFields},
@@ -695,7 +699,7 @@ inline constexpr std::array<StreamFields, 52> kStreamFields = {{
     {"atomic_op", 282, kAtomicOpFields},
     {"retire_cmd", 93, kRetireCmdFields},
     {"recover_cmd", 51, kRecoverCmdFields},
-    {"timer_event", 37, kTimerEventFields},
+    {"timer_event", 41, kTimerEventFields},
     {"cqe_req", 200, kCqeReqFields},
     {"eqe_req", 69, kEqeReqFields},
     {"event_slot", 87, kEventSlotFields},

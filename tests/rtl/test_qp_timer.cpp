@@ -13,6 +13,7 @@ using namespace rnic::test;
 namespace {
 
 constexpr std::uint64_t kUnit = 1024;
+constexpr unsigned kTries = 15;   // they are counted modulo 16
 constexpr unsigned kSettled = 8;  // cycles until an event has been taken
 
 /// The timer of one queue pair by the rules.
@@ -20,6 +21,7 @@ struct Timer {
   bool begun = false, known = false, running = false, waiting = false;
   std::uint32_t left = 0;            // newest PSN that is awaited, if `known`
   std::optional<std::uint32_t> una;  // oldest PSN that is not acknowledged
+  unsigned tries = 0;                // how often the queue went back
   std::uint64_t earliest = 0, latest = 0;
 };
 bool before(std::uint32_t a, std::uint32_t b) { return ((a - b) & 0x800000) != 0; }
@@ -94,9 +96,11 @@ struct World {
   void taken_back(unsigned qp) {
     if (pending && pending->first == qp && !pending->second) withdraw();
   }
-  static rtl::TimerEvent event(unsigned qp, unsigned exponent, std::uint32_t psn) {
-    return {
-        .qp = static_cast<std::uint8_t>(qp), .exponent = static_cast<std::uint8_t>(exponent), .psn = psn & 0xffffff};
+  static rtl::TimerEvent event(unsigned qp, unsigned exponent, std::uint32_t psn, unsigned tries = 0) {
+    return {.qp = static_cast<std::uint8_t>(qp),
+            .exponent = static_cast<std::uint8_t>(exponent),
+            .psn = psn & 0xffffff,
+            .tries = static_cast<std::uint8_t>(tries & kTries)};
   }
   void begun(unsigned qp) {
     dut().begun_valid_i = 1;
@@ -104,15 +108,15 @@ struct World {
     timers[qp].begun = true;
     tick();
   }
-  void left(unsigned qp, unsigned exponent, std::uint32_t psn) {
-    put(dut().left_data_i, event(qp, exponent, psn));
-    dut().left_valid_i = 1;
+  /// `tries_ago`: the packet was made so many times of going back before.
+  void left(unsigned qp, unsigned exponent, std::uint32_t psn, unsigned tries_ago = 0) {
     auto& t = timers[qp];
-    if (t.begun && !t.waiting && !(t.una && before(psn, *t.una))) {
-      const bool again = t.known && !before(t.left, psn);
+    put(dut().left_data_i, event(qp, exponent, psn, t.tries - tries_ago));
+    dut().left_valid_i = 1;
+    if (t.begun && !t.waiting && tries_ago == 0 && !(t.una && before(psn, *t.una))) {
       t.known = true;
       t.left = psn;
-      if (exponent != 0 && (!t.running || again)) set(t, 1ull << exponent);
+      if (exponent != 0 && !t.running) set(t, 1ull << exponent);
     }
     tick();
   }
@@ -131,19 +135,24 @@ struct World {
     tick();
   }
   void stop(unsigned qp) {
+    auto& t = timers[qp];
+    ++t.tries;
     dut().stop_valid_i = 1;
     dut().wait_qp_i = static_cast<std::uint8_t>(qp);
+    dut().wait_tries_i = t.tries & kTries;
     taken_back(qp);
-    auto& t = timers[qp];
     if (!t.waiting) t.running = t.known = false;
     tick();
   }
-  void wait(unsigned qp, std::uint64_t units) {
+  /// `back`: the queue goes back as well; otherwise it waits where it is.
+  void wait(unsigned qp, std::uint64_t units, bool back = true) {
+    auto& t = timers[qp];
+    t.tries += back;
     dut().wait_valid_i = 1;
     dut().wait_qp_i = static_cast<std::uint8_t>(qp);
     dut().wait_units_i = static_cast<std::uint32_t>(units);
+    dut().wait_tries_i = t.tries & kTries;
     taken_back(qp);
-    auto& t = timers[qp];
     set(t, units);
     t.waiting = true;
     t.known = false;
@@ -192,12 +201,12 @@ TEST_CASE(
         case 2:
         case 3:
         case 4:
-        case 5: w.left(qp, exponent, psn); break;
+        case 5: w.left(qp, exponent, psn, bench.chance(0.3) ? static_cast<unsigned>(bench.uniform(1, 3)) : 0); break;
         case 6:
         case 7:
         case 8: w.ack(static_cast<unsigned>(bench.uniform(0, 1)), qp, exponent, psn); break;
         case 9: w.stop(qp); break;
-        case 10: w.wait(qp, bench.uniform(1, 20)); break;
+        case 10: w.wait(qp, bench.uniform(1, 20), bench.chance(0.5)); break;
         default:
           if (bench.chance(0.2)) w.clear(qp);
       }
@@ -328,6 +337,43 @@ TEST_CASE(
   w.ack(0, kQp, 1, 5);
   w.settle();
   CHECK(dut.stands_o == 1);
+}
+
+// 9.7.6.1.3, 9.9.2.1: what is sent again has its whole time, however much of before leaves meanwhile.
+TEST_CASE("qp_timer: packets that were made before the queue went back start no timer, those made since do", "[rtl]") {
+  World w(seed(5));
+  constexpr unsigned kQp = 9;
+  const auto none_for = [&](std::uint64_t units) {
+    for (std::uint64_t i = 0; i < units * kUnit; ++i) {
+      w.tick();
+      REQUIRE(w.dut().expired_valid_o == 0);
+    }
+  };
+  for (const bool rnr : {false, true}) {
+    for (unsigned before = 1; before <= 3; ++before) {
+      w.clear(kQp);
+      w.begun(kQp);
+      w.left(kQp, 1, 0);
+      w.settle();
+      for (unsigned i = 0; i < before; ++i) w.stop(kQp);
+      if (rnr) {
+        w.wait(kQp, 1);
+        while (!w.dut().expired_valid_o) w.tick();
+        w.tick(true);
+      }
+      w.settle();
+      for (std::uint32_t psn = 1; psn < 5; ++psn) {
+        w.left(kQp, 1, psn, rnr || psn < 3 ? before : 1);
+        none_for(2);
+      }
+      w.left(kQp, 1, 0);
+      w.settle();
+      CHECK(w.timers[kQp].running);
+      while (!w.dut().expired_valid_o) w.tick();
+      CHECK(w.dut().expired_qp_o == kQp);
+      w.tick(true);
+    }
+  }
 }
 
 TEST_CASE("qp_timer: events of all sources at their highest rate, none is lost", "[rtl]") {

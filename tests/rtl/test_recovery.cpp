@@ -1,5 +1,7 @@
 #include <Vrecovery.h>
 
+#include <optional>
+
 #include "tests/rtl/completion_models.hpp"
 
 // rtl/completion/recovery.sv against go-back-N as InfiniBand specification 9.7.5.2.8, 9.7.6 and 9.9.2.1 have it.
@@ -32,6 +34,7 @@ struct World {
         monitor([this] {
           if (dut().wake_valid_o) ++wakes;
           if (dut().wait_valid_o) wait_units = dut().wait_units_o;
+          if (dut().wait_valid_o || dut().stop_valid_o) tries = dut().wait_tries_o;
           if (dut().stop_valid_o) ++stops;
           // The in-flight table answers a cycle later.
           if (dut().slot_en_o) asked = dut().slot_index_o;
@@ -72,6 +75,7 @@ struct World {
   std::uint16_t base = 0, asked = 0;
   unsigned wakes = 0, stops = 0;
   std::uint32_t wait_units = 0;
+  std::optional<unsigned> tries;  // that the timer is told
 };
 
 }  // namespace
@@ -126,6 +130,7 @@ TEST_CASE("recovery: goes back to the packet that is missing, so often as it may
     c.rnr_left = static_cast<std::uint8_t>(c.rnr_retry == 7 ? 7 : bench.uniform(0, 5));
     c.rnr_wait = bench.chance(0.1);
     c.turned = bench.chance(0.3);
+    c.tries = static_cast<std::uint8_t>(bench.uniform(0, 15));
     c.ssn = static_cast<std::uint32_t>(bench.chance(0.5) ? bench.uniform(0, 12) : bench.uniform(0, 0xffffff));
     c.fault = bench.chance(0.1);
     c.fault_idx = static_cast<std::uint16_t>(c.retire_idx + bench.uniform(0, w.wqes.size()));
@@ -186,6 +191,7 @@ TEST_CASE("recovery: goes back to the packet that is missing, so often as it may
         want.rd_outstanding = static_cast<std::uint8_t>(c.rd_outstanding - awaited);
         want.rec_psn = target;
         want.turned = 1;
+        want.tries = (c.tries + 1) & 15;
         want.recovering = cause == Cause::kNak || cause == Cause::kFault;
         want.rnr_wait = c.rnr_wait || cause == Cause::kRnr;  // a fault does not end the wait
         if (cause == Cause::kRnr && c.rnr_retry != 7) --want.rnr_left;
@@ -200,6 +206,7 @@ TEST_CASE("recovery: goes back to the packet that is missing, so often as it may
 
     w.wakes = w.stops = 0;
     w.wait_units = 0;
+    w.tries.reset();
     w.fails.items.clear();
     if (cause == Cause::kTimer) {
       w.dut().expired_valid_i = 1;
@@ -226,6 +233,7 @@ TEST_CASE("recovery: goes back to the packet that is missing, so often as it may
     REQUIRE((w.contexts.contexts[qp] == want));
     CHECK(w.wakes == (want == c && !tells ? 0u : 1u));
     CHECK(w.stops == (back && cause != Cause::kRnr ? 1u : 0u));  // nothing that has left is awaited any more
+    CHECK(w.tries == (back ? std::optional<unsigned>(want.tries) : std::nullopt));
     REQUIRE(w.fails.items.size() == (fail ? 1u : 0u));
     if (fail) {
       const auto& f = w.fails.items[0];
@@ -311,6 +319,7 @@ TEST_CASE("recovery: a refusal finds its request, sent or still to be sent again
     c.rnr_wait = bench.chance(0.5);
     c.recovering = bench.chance(0.5);
     c.rec_psn = c.next_psn;
+    c.tries = static_cast<std::uint8_t>(bench.uniform(0, 15));
     c.retry_left = static_cast<std::uint8_t>(bench.uniform(0, 1));
     c.rnr_retry = static_cast<std::uint8_t>(bench.chance(0.3) ? 7 : 5);
     c.rnr_left = static_cast<std::uint8_t>(c.rnr_retry == 7 ? 7 : bench.uniform(0, 2));
@@ -369,6 +378,7 @@ TEST_CASE("recovery: a refusal finds its request, sent or still to be sent again
 
     w.wakes = 0;
     w.wait_units = 0;
+    w.tries.reset();
     w.fails.items.clear();
     w.dut().cmd_valid_i = 1;
     put(w.dut().cmd_data_i, cmd);
@@ -376,6 +386,7 @@ TEST_CASE("recovery: a refusal finds its request, sent or still to be sent again
     w.until_done();
     INFO("round " << round);
     CHECK((w.wait_units != 0) == waits);
+    CHECK(w.tries == (waits ? std::optional<unsigned>(c.tries) : std::nullopt));  // it does not go back
     REQUIRE((w.contexts.contexts[qp] == want));
     REQUIRE(w.fails.items.size() == (finds ? 1u : 0u));
     if (finds) {

@@ -886,7 +886,9 @@ TEST_CASE("send_queue: goes on from any packet where recovery puts it", "[rtl]")
     queue.expected.push_back(first);
     queue.expected.insert(queue.expected.end(), packets.begin() + static_cast<std::ptrdiff_t>(at) + 1, packets.end());
     std::size_t reads = 0;
+    constexpr std::uint8_t kTries = 5;
     for (auto& packet : queue.expected) {
+      packet.desc.tries = kTries;
       if (packet.read) packet.read->replayed = 1, ++reads;
     }
     queue.read_slot = static_cast<std::uint8_t>(queue.read_slot - reads);
@@ -903,6 +905,7 @@ TEST_CASE("send_queue: goes on from any packet where recovery puts it", "[rtl]")
           ctx.sge_idx = 0;
           ctx.sge_off = 0;
           ctx.turned = 1;
+          ctx.tries = kTries;
           ctx.buf_count = 0;
           ctx.ahead = 0;
           ctx.fetch_gen = (ctx.fetch_gen + 1) & 15;

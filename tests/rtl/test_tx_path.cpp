@@ -320,9 +320,10 @@ struct World : Agent {
     }
     reaches.push_back({d.qp, lives[d.qp], reached[d.qp].size() - 1});
     // 9.7.6.1.3: a request that asks for an answer.
-    asking.push_back(d.ack_req && !d.responder
-                         ? std::optional(TimerEvent{.qp = d.qp, .exponent = d.ack_timeout, .psn = d.last_psn})
-                         : std::nullopt);
+    asking.push_back(
+        d.ack_req && !d.responder
+            ? std::optional(TimerEvent{.qp = d.qp, .exponent = d.ack_timeout, .psn = d.last_psn, .tries = d.tries})
+            : std::nullopt);
     if (d.tell) expected_faults.push_back({d.qp, d.responder, d.psn, d.wqe_idx, 0, 1});
     using rnic::hw::Counter;
     auto kind = Counter::kTxRequests;
@@ -569,6 +570,7 @@ Packet random_packet(World& w, bool responder, double fault_rate, unsigned qps) 
   d.responder = responder;
   d.quiet = responder && w.bench.chance(0.3);
   d.turned = w.bench.chance(0.1);
+  d.tries = static_cast<std::uint8_t>(w.bench.uniform(0, 15));
   d.opcode = static_cast<std::uint8_t>(opcode);
   d.psn = static_cast<std::uint32_t>(w.bench.uniform(0, 0xffffff));
   d.ack_req = w.bench.chance(0.5);
