@@ -13,8 +13,10 @@
 /// after word_en_i. tag_o: a cycle after tag_en_i. in_use_i: the finder is at work on what it has
 /// found; nothing changes meanwhile. any_o: there is a group.
 ///
-/// op_valid_i is held with the operation until op_done_o, a pulse with op_status_o. Reset empties
-/// the table.
+/// op_valid_i is held with the operation until op_done_o, a pulse with op_status_o. Finder and
+/// operations take turns: an operation waits for one address at most, and for what the finder does
+/// with it (in_use_i); an address waits for one operation at most (FoundInTime). Reset empties the
+/// table.
 module multicast_groups #(
     localparam int unsigned Groups = rnic_pkg::MulticastGroups,
     localparam int unsigned GroupBits = $clog2(Groups),
@@ -51,7 +53,8 @@ module multicast_groups #(
   typedef enum logic [2:0] {Idle, Match, Found, Read, Judge, Done} state_e;
   state_e state_q, state_d;
 
-  logic finds_q, hit, hit_q, attach, detach, look, full, bit_set, attached, write, last_group;
+  logic find, finds_q, operated_q, hit, hit_q, attach, detach, look, full, bit_set, attached;
+  logic write, last_group;
   logic [1:0] status, status_q;
   logic [127:0] key_q;
   logic [Groups-1:0] match_q, used, chosen;
@@ -115,11 +118,13 @@ module multicast_groups #(
   assign write       = state_q == Judge && !look && status == rnic_pkg::MulticastStatusDone;
   assign new_members = attach ? members | own_bit : members & ~own_bit;
 
+  // operated_q: the last turn was that of an operation.
+  assign find = find_valid_i && (operated_q || !op_valid_i);
   always_comb begin : control
     state_d = state_q;
     unique case (state_q)
       Idle: begin
-        if (find_valid_i) state_d = Match;
+        if (find) state_d = Match;
         else if (op_valid_i && !in_use_i) state_d = look ? Read : Match;
       end
       Match:   state_d = finds_q ? Found : Read;
@@ -137,10 +142,11 @@ module multicast_groups #(
   always_ff @(posedge clk_i) begin
     state_q <= state_d;
     if (state_q == Idle) begin
-      finds_q <= find_valid_i;
-      if (find_valid_i) key_q <= find_mgid_i;
+      finds_q <= find;
+      if (find) key_q <= find_mgid_i;
       else if (op_valid_i) key_q <= op_i.mgid;
       if (op_valid_i) group_q <= '0;
+      if (state_d != Idle) operated_q <= !find;
     end
     if (state_q == Read && !look) begin
       group_q <= group;
@@ -152,8 +158,9 @@ module multicast_groups #(
     end
     if (write) words_q[{group_q, qp[7:4]}] <= new_members != '0;
     if (!rst_ni) begin
-      state_q <= Idle;
-      words_q <= '0;
+      state_q    <= Idle;
+      words_q    <= '0;
+      operated_q <= 1'b0;
     end
   end
   assign op_done_o   = state_q == Done;
@@ -186,6 +193,19 @@ module multicast_groups #(
       .rd_data_o(tag_o)
   );
 
+  // For FoundInTime: cycles of a wait for the table; a Look, what it begins with, and the answer.
+  localparam int unsigned Longest = 2 * Groups + 6;
+  logic [$clog2(Longest+1)-1:0] cycles_q;
+  logic passed_q;
+  always_ff @(posedge clk_i) begin
+    cycles_q <= (find_valid_i && !found_o) ? cycles_q + 1'b1 : '0;
+    // An address was taken while the operation waited.
+    passed_q <= op_valid_i && !op_done_o && (passed_q || (state_q == Idle && find));
+    if (!rst_ni) passed_q <= 1'b0;
+  end
+
+  `ASSERT(FoundInTime, !find_valid_i || cycles_q < ($clog2(Longest + 1))'(Longest))
+  `ASSERT(OneAddressFirst, !(state_q == Idle && find && passed_q))
   `ASSERT(OneMatch, state_q != Found || $onehot0(match_q))
   `ASSERT(OpHeld, state_q == Idle || finds_q || op_valid_i)
   `ASSERT(ReadsApart, state_q != Read || !(word_en_i || tag_en_i))

@@ -253,7 +253,7 @@ module memory_side (
 
   // What something bound may refuse.
   mem_op_again u_admin_again (
-      .clk_i, .rst_ni, .unbinding_i,
+      .clk_i, .rst_ni, .unbinding_i, .unbound_i(unbind_mem_op_rsp_valid_o),
       .in_valid_i(admin_mem_op_valid_i), .in_ready_o(admin_mem_op_ready_o),
       .in_data_i(admin_mem_op_data_i),
       .in_rsp_valid_o(admin_mem_op_rsp_valid_o), .in_rsp_ready_i(1'b1),
@@ -261,7 +261,7 @@ module memory_side (
       .rsp_status_i(mem_op_rsp_data_o.status)
   );
   mem_op_again u_sq_again (
-      .clk_i, .rst_ni, .unbinding_i,
+      .clk_i, .rst_ni, .unbinding_i, .unbound_i(unbind_mem_op_rsp_valid_o),
       .in_valid_i(sq_mem_op_valid_i), .in_ready_o(sq_mem_op_ready_o), .in_data_i(sq_mem_op_data_i),
       .in_rsp_valid_o(sq_mem_op_rsp_valid_o), .in_rsp_ready_i(sq_mem_op_rsp_ready_i),
       `STREAM_OUT_AS(out, sq_op), `HANDSHAKE_IN_AS(out_rsp, sq_op_rsp),

@@ -16,7 +16,7 @@ using Status = rtl::MemOpStatus;
 struct World : Agent {
   explicit World(std::uint64_t s) : bench(s) {
     auto& d = *bench.dut;
-    d.unbinding_i = d.in_valid_i = d.in_rsp_ready_i = d.out_ready_i = d.out_rsp_valid_i = 0;
+    d.unbinding_i = d.unbound_i = d.in_valid_i = d.in_rsp_ready_i = d.out_ready_i = d.out_rsp_valid_i = 0;
     bench.reset();
     bench.add(*this);
   }
@@ -103,4 +103,37 @@ TEST_CASE("mem_op_again: what is refused while a QP fails is put again when that
   CHECK(w.again > 200);
   CHECK(w.busy > 100);  // nobody was failing: it is busy
   CHECK(w.other > 200);
+}
+
+TEST_CASE("mem_op_again: queue pairs that fail for ever hold no operation up for ever", "[rtl]") {
+  Bench<Vmem_op_again> bench(seed());
+  auto& d = *bench.dut;
+  d.unbinding_i = d.unbound_i = d.in_valid_i = d.out_rsp_valid_i = 0;
+  d.in_rsp_ready_i = d.out_ready_i = 1;
+  d.rsp_status_i = raw(Status::kBadState);
+  bench.reset();
+  d.unbinding_i = 1;
+  // One more than those that had failed before: their windows are gone by then.
+  constexpr unsigned kQueuePairs = 256, kSlack = 8, kSearch = 20;
+  for (int round = 0; round < 3; ++round) {
+    d.in_valid_i = 1;
+    unsigned searches = 0, tries = 0;
+    bool answered = false;
+    for (unsigned cycle = 0; !answered; ++cycle) {
+      REQUIRE(searches <= kQueuePairs + kSlack);
+      d.unbound_i = cycle % kSearch == kSearch - 1;
+      searches += d.unbound_i;
+      d.clk_i = 0;
+      d.eval();
+      const bool offered = d.out_valid_o, judged = d.out_rsp_valid_i && d.out_rsp_ready_o;
+      answered = d.in_rsp_valid_o;
+      if (offered) ++tries;
+      bench.tick();
+      if (offered) d.in_valid_i = 0;
+      d.out_rsp_valid_i = offered || (d.out_rsp_valid_i && !judged);
+    }
+    CHECK(tries == 2);
+    CHECK(searches >= kQueuePairs);
+    bench.run(5);
+  }
 }

@@ -289,3 +289,47 @@ TEST_CASE("rx_multicast: what is for no group passes in its cycle, and copies co
   CHECK(w.bench.cycle - again <= 8);
   w.drain();
 }
+
+TEST_CASE("rx_multicast: operations and datagrams take turns, whichever of them never pause", "[rtl]") {
+  World w(seed(12));
+  const auto full = group_address(3, false), empty = group_address(4, false);
+  constexpr unsigned kMembers = 20;
+  // A Look reads the word of its queue pair in each group.
+  constexpr std::uint64_t kTable = 2 * hw::kMulticastGroups + 12;
+  for (unsigned qp = 0; qp < kMembers; ++qp) w.perform(Kind::kAttach, 0x5500 | qp, full);
+  for (const bool hit : {false, true}) {
+    INFO("members " << hit);
+    const auto bound = kTable + (hit ? 3 * kMembers : 0);
+    const auto more = [&] {
+      while (w.waiting.size() < 4) w.send_group(hit ? full : empty, 0);
+    };
+    for (const auto kind : {Kind::kLook, Kind::kAttach, Kind::kDetach}) {
+      for (int round = 0; round < 50; ++round) {
+        const auto start = w.bench.cycle;
+        w.begin(kind, 0x7700 | static_cast<unsigned>(w.bench.uniform(100, 200)), group_address(5, true));
+        while (w.op) {
+          more();
+          w.bench.run(1);
+          REQUIRE(w.bench.cycle - start <= bound);
+        }
+        for (auto pause = w.bench.uniform(0, 3); pause > 0; --pause) {
+          more();
+          w.bench.run(1);
+        }
+      }
+    }
+    // Operations one behind the other, and a datagram.
+    w.drain();
+    for (int round = 0; round < 50; ++round) {
+      const auto start = w.bench.cycle;
+      w.send_group(hit ? full : empty, 0);
+      while (!w.waiting.empty()) {
+        if (!w.op) w.begin(Kind::kLook, 0x7799, {});
+        w.bench.run(1);
+        REQUIRE(w.bench.cycle - start <= bound);
+      }
+      w.bench.run_until([&] { return !w.op; }, 100, "the operation");
+    }
+    w.drain();
+  }
+}
