@@ -114,6 +114,11 @@ void Memory::unbind(std::uint8_t qp) {
     if (key.type == MptType::Window2 && key.valid && key.bound_qp == qp) unbind(key);
 }
 
+void Memory::undo_bind(std::uint32_t bound) {
+  Key* key = find(index_of(bound));
+  if (key != nullptr && key->type == MptType::Window1 && key->tag == tag_of(bound)) unbind(*key);
+}
+
 Task<MemOp> Memory::bind(BindRequest request) {
   const std::uint32_t index = index_of(request.new_key);
   Key* window = find(index);

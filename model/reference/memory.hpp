@@ -96,6 +96,8 @@ class Memory {
   MemOp fast_register(const FastRequest& request);
   /// Unbinds the type 2B windows of a queue pair.
   void unbind(std::uint8_t qp);
+  /// A bind of a type 1 window is undone.
+  void undo_bind(std::uint32_t bound);
 
   AdminStatus create(std::uint32_t key, Key entry);
   /// Of a window and of a fast-register region the tag is not looked at.

@@ -43,6 +43,10 @@ struct SendWqe {
     return opcode == wqe::BindWindow1 || opcode == wqe::BindWindow2 || opcode == wqe::LocalInvalidate ||
            opcode == wqe::FastRegister;
   }
+  /// Executed, it leaves a key that opens nothing.
+  [[nodiscard]] bool takes_away() const {
+    return opcode == wqe::LocalInvalidate || (opcode == wqe::BindWindow1 && bind.length == 0);
+  }
   [[nodiscard]] bool is_send() const { return (opcode & 0xf) == wqe::Send; }
   [[nodiscard]] bool is_write() const { return (opcode & 0xf) == wqe::Write; }
   /// It takes a receive WQE of the peer.

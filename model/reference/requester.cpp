@@ -187,8 +187,21 @@ Task<Done> Requester::operate_memory(QpPtr qp) {
     outcome = co_await nic_.memory.bind(wqe.bind);
   }
   nic_.count(outcome == MemOp::Ok ? Count::MemoryOps : Count::MemoryOpsRefused);
-  if (qp->life != life || qp->state == QpState::Err) {
+  if (qp->life != life) co_return Done{};
+  if (qp->state == QpState::Err) {
+    // What is flushed has not been executed (decisions 17): a bind is undone, and what took access away completes as
+    // such. The failure may come from a peer that no longer has it.
     nic_.memory.unbind(qp->index());
+    if (outcome != MemOp::Ok) co_return Done{};
+    if (!wqe.takes_away()) {
+      nic_.memory.undo_bind(wqe.bind.new_key);
+      co_return Done{};
+    }
+    Request done;
+    done.wqe = wqe;
+    done.done = true;
+    qp->requests.push_back(done);
+    retire(*qp);
     co_return Done{};
   }
   Request& request = qp->requests.back();

@@ -11,10 +11,11 @@
 /// states executes nothing) and after the operation, never held meanwhile. Then the queue goes on
 /// behind the WQE and retires it (an Ack of what is acknowledged already), or its fault is recorded
 /// and reported (FailWqe). An operation that succeeded is marked (mem_done) until it has retired:
-/// if the QP fails before, it still completes with success, because its key is valid. If the QP has
-/// failed meanwhile, its WQE will be flushed, and the key of a flushed WQE must open nothing: what
-/// it did is undone first, unless somebody else has. Then the flush is asked for (flush_valid_o, a
-/// pulse). While a FastRegister with an inline page list is with the translation block, list_run_o
+/// if the QP fails before, it still completes with success, because what is flushed has not been
+/// executed. If the QP has failed meanwhile, that holds for what took access away, too: the failure
+/// may come from a peer that no longer has it. What made a key valid is undone, unless somebody
+/// else has, and flushed, like what was refused; the flush is asked for (flush_valid_o, a pulse).
+/// While a FastRegister with an inline page list is with the translation block, list_run_o
 /// says where its WQE lies in the WQE buffer: its list_lines_o lines, from list_addr_o on, may be
 /// asked for until its answer.
 module sq_memop (
@@ -150,20 +151,24 @@ module sq_memop (
   // ---- Context ----------------------------------------------------------------------------------
   rnic_pkg::send_ctx_t ctx_q, ctx_d;
   logic [2:0] status_q;
-  logic executed_q, undone_q, dead, makes_valid, undo, undo_q, finish, finish_q, flush_q, report_q;
+  logic executed_q, undone_q, dead, gone, succeeded, takes_away, undo, undo_q, finish, finish_q;
+  logic stands, flush_q, report_q, wake_q;
 
   // The states in which the queue goes on: what has begun is finished in SQD.
-  assign dead = !ctx_data_i.in_use || ctx_data_i.state == rnic_pkg::QpStateErr ||
-                ctx_data_i.state == rnic_pkg::QpStateSqe ||
-                ctx_data_i.state == rnic_pkg::QpStateReset;
-  assign makes_valid = op.op != rnic_pkg::MemOpCodeInvalidate &&
-                       status_q == rnic_pkg::MemOpStatusOk;
-  assign undo   = dead && executed_q && makes_valid && !undone_q;
+  assign gone = !ctx_data_i.in_use || ctx_data_i.state == rnic_pkg::QpStateReset;
+  assign dead = gone || ctx_data_i.state == rnic_pkg::QpStateErr ||
+                ctx_data_i.state == rnic_pkg::QpStateSqe;
+  assign succeeded  = executed_q && status_q == rnic_pkg::MemOpStatusOk;
+  assign takes_away = op.op == rnic_pkg::MemOpCodeInvalidate ||
+                      (op.op == rnic_pkg::MemOpCodeBindWindow1 && op.length == '0);
+  assign undo   = dead && succeeded && !takes_away && !undone_q;
   assign finish = (dead || executed_q) && !undo;
+  assign stands = dead && !gone && succeeded && takes_away;
 
   always_comb begin
     ctx_d = ctx_data_i;
     if (finish) ctx_d.mem_busy = 1'b0;
+    if (stands) ctx_d.mem_done = 1'b1;
     if (finish && !dead) begin
       ctx_d.exec_idx  = ctx_data_i.exec_idx + 1'b1;
       ctx_d.sent_idx  = ctx_data_i.exec_idx + 1'b1;
@@ -204,8 +209,9 @@ module sq_memop (
       ctx_q    <= ctx_d;
       undo_q   <= undo;
       finish_q <= finish;
-      report_q <= !dead;
-      flush_q  <= dead && ctx_data_i.in_use && ctx_data_i.state != rnic_pkg::QpStateReset;
+      report_q <= !dead || stands;
+      wake_q   <= !dead;
+      flush_q  <= dead && !gone && !stands;
     end
     if (state_q == StAnswer && mem_op_rsp_valid_i) begin
       executed_q <= 1'b1;
@@ -246,7 +252,7 @@ module sq_memop (
   assign list_addr_o  = {op.qp, first_line};
   assign list_lines_o = 4'((op.page_count[6:0] + 7'd13) >> 3);
 
-  assign wake_valid_o  = rel_valid_o && rel_ready_i && finish_q && report_q;
+  assign wake_valid_o  = rel_valid_o && rel_ready_i && finish_q && wake_q;
   assign wake_qp_o     = op.qp;
   assign flush_valid_o = rel_valid_o && rel_ready_i && finish_q && flush_q;
   assign flush_qp_o    = op.qp;
@@ -284,6 +290,7 @@ module sq_memop (
   `ASSERT(RoomForEveryQp, queue_ready)
   `ASSERT(OneOfEachQp, !start_valid_i || !pending_q[start_qp_i])
   `ASSERT(IsBusy, !ctx_valid_i || dead || ctx_data_i.mem_busy)
+  `ASSERT(StandsInTable, !(ctx_valid_i && stands) || ctx_data_i.exec_idx != ctx_data_i.retire_idx)
   `ASSERT(IsOldest, !ctx_valid_i || dead || ctx_data_i.exec_idx == ctx_data_i.retire_idx)
   `ASSERT_HOLD(AcquireHold, acq_valid_o, acq_ready_i, acq_index_o)
   `ASSERT_HOLD(MemOpHold, mem_op_valid_o, mem_op_ready_i, mem_op_data_o)
