@@ -11,7 +11,7 @@
 /// too. In SQE only the send side has stopped, and the receive side is in RTS. A datagram may come
 /// from anywhere and any VLAN, to either address of its QP or to a group that the QP is attached
 /// to, with the QP's Q_Key (10.2.5).
-/// An Ethernet frame for a RawPacket QP has no peer, P_Key or Q_Key.
+/// An Ethernet frame has no peer, P_Key or Q_Key; a RawPacket QP has none either.
 module rx_check_peer (
     input  wire logic               clk_i,
     input  wire rnic_pkg::rx_desc_t desc_i,
@@ -37,7 +37,8 @@ module rx_check_peer (
 
   assign exists = in_use_i && qpn_i == desc_i.dest_qpn;
   assign is_ud  = qp_type_i == rnic_pkg::QpTypeUd;
-  assign is_raw = qp_type_i == rnic_pkg::QpTypeRawPacket;
+  assign is_raw = qp_type_i == rnic_pkg::QpTypeRawPacket ||
+      desc_i.opcode[6:5] == rnic_pkg::QpTypeRawPacket;
 
   // An IPv4 address is the last four bytes; the bytes before it are a constant prefix.
   assign address_ok = path_i.dest_ip[127:96] == desc_i.source_ip[127:96]
