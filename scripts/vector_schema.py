@@ -251,8 +251,9 @@ def steps():
                    "insert": listed(thing({"part": one_of(PARTS), "byte": U64, "bytes": HEX})),
                    **{key: one_of(["right", "wrong"]) for key in ("icrc", "checksum", "fcs")}, "cut": U32, "append": U32, "then_us": U32})],
         "receive_ethernet": ({}, {**qp, "enable": BOOLEAN, "all_groups": BOOLEAN, "promiscuous": BOOLEAN, "qpn_xor": U32, "groups": listed(number(0, 0, 63))}),
-        "counter": [alternative for more in ({"name": ref("counter")}, {"name": ref("qp_counter"), "qp": QP}) for alternative in
-                    (({**more, "equals": U64}, {}), ({**more, "at_least": U64}, {"at_most": U64}), ({**more, "at_most": U64}, {}))],
+        "counter": [alternative for more in ({"name": ref("counter")}, {"name": ref("qp_counter"), "qp": QP}) for other in
+                    ({} if "qp" in more else {"no_other": BOOLEAN},) for alternative in
+                    (({**more, "equals": U64}, other), ({**more, "at_least": U64}, {"at_most": U64, **other}), ({**more, "at_most": U64}, other))],
         "state": ({"is": one_of(STATES)}, {**qp, "draining": BOOLEAN}),
         "bind": ({"context": U64, "window": NAME, "region": NAME, "offset": U64, "length": U64},
                  {**qp, "flags": flags(OP_FLAGS), **null("region", "window"), "unchecked": thing({}, {"key_of": NAME, "defer": BOOLEAN}), **returns},

@@ -22,10 +22,11 @@ std::vector<CounterTrouble> trouble(const NicCounters& counters) {
   static const std::initializer_list<std::pair<const char*, std::vector<C>>> kKinds = {
       {"repaired",
        {C::kSequenceRetries, C::kAckTimeouts, C::kRnrRetries, C::kTxNaks, C::kTxRnrNaks, C::kRxNaks, C::kRxGaps,
-        C::kRxDuplicate, C::kRxPsnError, C::kRxRnr}},
+        C::kRxDuplicate, C::kRxPsnError, C::kRxRnr, C::kRxAtomicRepeats}},
       {"dropped",
        {C::kTxDropped, C::kRxMalformed, C::kRxBadIcrc, C::kRxOverflow, C::kRxNoQp, C::kRxBadState, C::kRxBadPeer,
-        C::kRxBadQkey, C::kRxBrokenMessages, C::kRxNoRoom, C::kRxStrayResponses, C::kCqOverruns, C::kEqOverruns}},
+        C::kRxBadQkey, C::kRxBrokenMessages, C::kRxNoRoom, C::kRxStrayResponses, C::kRxCongestion, C::kRxEthernetLost,
+        C::kLoopLost, C::kCqOverruns, C::kEqOverruns}},
       {"refused",
        {C::kRxInvalidRequest, C::kRxForbidden, C::kRxSrqErrors, C::kRxBadResponses, C::kRxPlaceFaults, C::kXlateFaults,
         C::kDmaReadErrors, C::kDmaReadTimeouts, C::kHostUnsupported, C::kDoorbellsRefused, C::kWqeErrors,

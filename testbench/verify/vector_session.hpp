@@ -21,6 +21,7 @@
 #include "driver/umd/queue_pair.hpp"
 #include "testbench/endpoint.hpp"
 #include "testbench/management_thread.hpp"
+#include "testbench/nic_counters.hpp"
 #include "testbench/verify/vector.hpp"
 #include "testbench/verify/vector_packets.hpp"
 #include "testbench/world.hpp"
@@ -115,6 +116,7 @@ class VectorSession {
     bool disabled = false;                          ///< By a step
     std::vector<Pair> pairs;
     std::map<std::uint64_t, std::uint64_t> counters;  ///< Those of the steps, at the start, by hw::Counter
+    std::optional<NicCounters> all_counters;          ///< At the start, for a step with `no_other`
     std::deque<hw::Eqe> events;                       ///< Of queues, queue pairs and the port; not of completions
     std::vector<std::unique_ptr<umd::ProtectionDomain>> domains;  ///< More than that of the process
   };
@@ -199,6 +201,7 @@ class VectorSession {
   void receive_ethernet(const VectorStep& step);
   [[nodiscard]] std::uint64_t way_ns(std::size_t to) const;
   void counter(const VectorStep& step);
+  static void no_other_counter(const Side& side, const VectorStep& step);
   void state(const VectorStep& step);
   void bind(const VectorStep& step);
   HRESULT bind_unchecked(const VectorStep& step);

@@ -85,6 +85,7 @@ void VectorSession::read_counters(const std::vector<VectorStep>& steps, std::siz
   auto& of = sides_[host];
   for (const auto& step : steps) {
     if (step.kind != StepKind::kCounter || step.host != host || step.only_qp) continue;
+    if (step.no_other && !of.all_counters) of.all_counters = testbench::read_counters(*of.endpoint);
     if (of.counters.contains(step.offset)) continue;
     of.counters[step.offset] =
         take_or_fail(of.endpoint->kernel().counter(static_cast<hw::Counter>(step.offset)), "counter");
@@ -98,11 +99,21 @@ void VectorSession::counter(const VectorStep& step) {
                    : take_or_fail(side.endpoint->kernel().counter(static_cast<hw::Counter>(step.offset)), step.text) -
                          side.counters.at(step.offset);
   const bool right = step.exact ? now == *step.value : now >= *step.value && now <= step.most.value_or(now);
-  if (right) return;
+  if (right) return step.no_other ? no_other_counter(side, step) : void();
   const std::string expected = step.exact  ? fmt::format("{}", *step.value)
                                : step.most ? fmt::format("{} to {}", *step.value, *step.most)
                                            : fmt::format("at least {}", *step.value);
   throw VectorFailure(fmt::format("{}: {} has counted {}, expected {}", step.text, step.name, now, expected));
+}
+
+/// Of what a NIC had to mend or did not take, only what steps name has counted.
+void VectorSession::no_other_counter(const Side& side, const VectorStep& step) {
+  NicCounters now = testbench::read_counters(*side.endpoint);
+  for (std::size_t i = 0; i < now.size(); ++i)
+    now[i] = side.counters.contains(i) ? 0 : now[i] - side.all_counters->at(i);
+  for (const auto& found : trouble(now))
+    throw VectorFailure(fmt::format("{}: beside {} other counters have counted: {}", step.text, step.name,
+                                    fmt::join(found.counts, ", ")));
 }
 
 }  // namespace rnic::testbench

@@ -340,6 +340,7 @@ struct VectorStep {
   bool to_nic = false;                              ///< kCredits: of TLPs that go to the NIC, not to the host
   bool exact = true;  ///< kCounter: `value` times; otherwise at least so often, and at most `most` times
   std::optional<std::uint64_t> most;        ///< kCounter
+  bool no_other = false;                    ///< kCounter: no counter of trouble that no step of the host names
   bool only_qp = false;                     ///< kFault: frames to `qp` alone. kCounter: one of `qp`
   bool remote_access = true;                ///< kFastRegister: the region may be registered with remote rights
   std::uint64_t swap_add = 0, compare = 0;  ///< Atomics

@@ -113,6 +113,8 @@ void read_counter(Reader& from, const VectorSetup& setup, VectorStep& to) {
   if (from.find("at_most")) to.most = from.number<std::uint64_t>("at_most");
   if (to.exact == (at_least || to.most)) from.fail("either \"equals\", or \"at_least\" and \"at_most\" or one of them");
   to.value = to.exact ? from.number<std::uint64_t>("equals") : from.number<std::uint64_t>("at_least", 0);
+  to.no_other = from.boolean("no_other", false);
+  if (to.no_other && to.only_qp) from.fail("\"no_other\" is of the counters of a NIC");
 }
 
 void read_modify(Reader& from, const VectorSetup& setup, VectorStep& to) {

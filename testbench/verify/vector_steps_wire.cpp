@@ -148,7 +148,6 @@ void read_frame_step(Reader& from, const VectorSetup& setup, VectorStep& to) {
 }
 
 void read_receive_ethernet_step(Reader& from, const VectorSetup& setup, VectorStep& to) {
-  if (setup.type != hw::QpType::kRawPacket) from.fail("Ethernet frames are for queue pairs of type RAW_PACKET");
   to.qp = read_qp(from, setup, "qp");
   to.ethernet.enable = from.boolean("enable", true);
   to.ethernet.all_groups = from.boolean("all_groups", false);
