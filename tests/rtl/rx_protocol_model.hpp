@@ -113,7 +113,7 @@ class ProtocolModel {
       return count(hw::Counter::kRxNoQp), nullptr;
     auto& qp = found->second;
     const auto& path = qp.path;
-    const bool ud = qp.recv.qp_type == 3, raw = qp.recv.qp_type == 2;
+    const bool ud = qp.recv.qp_type == 3, raw = qp.recv.qp_type == 2 || ((d.opcode >> 5) & 3) == 2;
     // 10.9.3: the same partition, and not both limited members.
     const bool pkey_ok =
         ((path.pkey ^ d.pkey) & 0x7fff) == 0 && (d.pkey & 0x7fff) != 0 && ((path.pkey | d.pkey) & 0x8000) != 0;

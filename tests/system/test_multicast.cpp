@@ -2,7 +2,6 @@
 // to itself. RNIC_SEED=n replays a failure.
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <set>
 #include <vector>
 
@@ -162,80 +161,6 @@ TEST_CASE("what is for no group of the NIC is dropped and counted, and nothing c
     must(to.detach_multicast(gid));
     send(group_address(5, false));
     CHECK(b.quiet());
-  });
-}
-
-// Neither the table of groups nor the counters of queue pairs may wait for a pause in what a stranger sends.
-TEST_CASE("the admin queue answers in its time while a stranger floods a group, with many members and with none") {
-  auto& world = fresh_world(WorldOptions::from_environment("multicast_flood"));
-  constexpr std::size_t kSenders = 4, kMembers = 100, kBatch = 63;
-  constexpr std::uint64_t kSlowestNs = 60'000;  // of a command
-  std::optional<Endpoint> endpoint_a, endpoint_b;
-  std::optional<UnreliableSide> a, members, victim;
-  const auto in_world = [&](const std::function<void()>& body) {
-    world.add_app(0, "test", [&](Host&) { body(); });
-    world.run();
-  };
-  in_world([&] {
-    a.emplace(endpoint_a.emplace(world.host(0)));
-    members.emplace(endpoint_b.emplace(world.host(1)));
-    victim.emplace(*endpoint_b);
-    for (std::size_t i = 0; i < kSenders; ++i) a->add_datagram_qp(kQkey);
-    for (std::size_t i = 0; i < kMembers; ++i)
-      must(members->add_qp(QpType::kUd).attach_multicast(group_gid(1, false)));  // in RESET: each drops its copy
-    victim->add_datagram_qp(kQkey);
-  });
-  for (const bool with_members : {true, false}) {
-    INFO("members " << with_members);
-    const auto group = group_address(with_members ? 1 : 2, false);
-    const auto counted = with_members ? Counter::kRxBadState : Counter::kRxNoQp;
-    bool over = false;
-    world.add_app(0, "flood", [&](Host& host) {
-      std::array<std::size_t, kSenders> under_way{};
-      while (!over || under_way != std::array<std::size_t, kSenders>{}) {
-        for (std::size_t i = 0; !over && i < kSenders; ++i) {
-          for (; under_way[i] < kBatch; ++under_way[i])
-            must(a->qps[i]->post_send({.opcode = WqeOpcode::kSend,
-                                       .id = i,
-                                       .segments = {},
-                                       .address = &group,
-                                       .dest_qpn = hw::kMulticastQpn,
-                                       .qkey = kQkey}));
-        }
-        umd::Completion done;
-        while (a->cq->poll({&done, 1}) != 0) --under_way[done.id];
-        host.device().elapse(300);
-      }
-    });
-    world.add_app(1, "victim", [&](Host& host) {
-      auto& mine = *victim->qps[0];
-      std::uint64_t slowest = 0;
-      const auto timed = [&](auto&& call) {
-        const auto start = host.device().now_ns();
-        call();
-        slowest = std::max(slowest, host.device().now_ns() - start);
-      };
-      host.device().elapse(20'000);
-      const auto dropped = members->counter(counted);
-      for (int i = 0; i < 6; ++i) {
-        timed([&] { static_cast<void>(must(mine.kernel_qp().counters())); });
-        timed([&] { must(mine.attach_multicast(group_gid(7, true))); });
-        timed([&] { must(mine.detach_multicast(group_gid(7, true))); });
-      }
-      over = true;
-      CHECK(slowest < kSlowestNs);
-      CHECK(members->counter(counted) > dropped + 1000);  // there was a flood
-      if (with_members) CHECK(members->counter(Counter::kRxOverflow) > 0);
-    });
-    world.run();
-  }
-  in_world([&] {
-    for (auto& qp : members->qps) must(qp->detach_multicast(group_gid(1, false)));
-    a.reset();
-    members.reset();
-    victim.reset();
-    endpoint_a.reset();
-    endpoint_b.reset();
   });
 }
 

@@ -13,7 +13,7 @@ import tomllib
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # What wants more than two hosts and a wire can do in a vector.
 ELSEWHERE = {
-    "RxOverflow": ("tests/system/test_multicast.cpp", "kRxOverflow) > 0"),
+    "RxOverflow": ("tests/rtl/test_rx_front.cpp", "kRxOverflow"),
     "LoopLost": ("tests/rtl/test_port_loop.cpp", "lost_o"),
     "RxNoRoom": ("tests/rtl/test_rx_engine.cpp", "kRxNoRoom"),
     "TlbPrefetches": ("tests/system/test_memory_operations.cpp", "kTlbPrefetches"),
