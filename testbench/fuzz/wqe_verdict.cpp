@@ -96,9 +96,10 @@ StatusSet WqeVerdict::judge_remote(const FuzzProcess::Qp& qp, const hw::WqeContr
   if (qp.framed) return success | kRefused | kNoAnswer | (read ? StatusSet{CqeStatus::kLocLenErr} : StatusSet());
   if (is_send(opcode)) return success | kRefused | kNoAnswer;
   const auto remote = hw::WqeRemote::decode(wqe.subspan(hw::WqeControl::kBytes).first<hw::WqeRemote::kBytes>());
-  // A peer that is made anew in the middle of a message finds it out of sequence.
-  const StatusSet others =
-      control.length > qp.mtu && !read ? kNoAnswer | StatusSet{CqeStatus::kRemInvReqErr} : kNoAnswer;
+  // A peer that is made anew in the middle of a message finds it out of sequence; one that lives on in the middle of a
+  // message of before finds the first one out of sequence.
+  const bool out_of_sequence = qp.sq_retired == 0 || (control.length > qp.mtu && !read);
+  const StatusSet others = out_of_sequence ? kNoAnswer | StatusSet{CqeStatus::kRemInvReqErr} : kNoAnswer;
   if (control.length == 0) return success | others;  // no key is looked at (C9-88)
   const StatusSet no_access = StatusSet{CqeStatus::kRemAccessErr} | others;
   if (remote.rkey == there_.foreign_key() || remote.rkey == there_.read_only_key()) return no_access;
