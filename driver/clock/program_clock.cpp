@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "driver/remote/machine_socket.hpp"
 #include "driver/remote/outside_time.hpp"
 
 namespace rnic::clock {
@@ -20,7 +21,7 @@ ProgramClock* connect(std::uint64_t lead_ns) {
   if (host == nullptr || *host == '\0') return nullptr;
   auto connection = remote::Connection::open(host, remote::Purpose::kClock);
   if (connection) return new ProgramClock(connection.take(), lead_ns);
-  const auto why = describe(connection.error());
+  const auto why = remote::why_no_machine(connection.error());
   std::fprintf(stderr, "librnic_clock: host %s: %.*s; the program has the system's clocks\n", host,
                static_cast<int>(why.size()), why.data());
   return nullptr;

@@ -8,6 +8,7 @@
 #include "driver/nd2/framework.hpp"
 #include "driver/nd2/process_surroundings.hpp"
 #include "driver/remote/attach.hpp"
+#include "driver/remote/machine_socket.hpp"
 
 namespace rnic::nd2 {
 namespace {
@@ -33,7 +34,7 @@ DeviceNodes find_devices() {
   if (!node) {
     static bool said = false;
     if (!said) {
-      const auto why = describe(node.error());
+      const auto why = remote::why_no_machine(node.error());
       std::fprintf(stderr, "librnic_nd2: host %s: %.*s\n", host, static_cast<int>(why.size()), why.data());
     }
     said = true;

@@ -15,8 +15,9 @@ namespace rnic::remote {
 /// and every wait is over. The node is of the process that attached: for a child of fork the machine has ended, and
 /// what it does with what it inherited reaches neither machine nor parent. It attaches anew.
 ///
-/// Errors: kDeviceNotFound (nobody listens at `socket`, or the machine does not want this process), kVersionMismatch (a
-/// machine of another version), kOutOfResources (no descriptor is free), kOutOfMemory.
+/// Errors: kDeviceNotFound (nobody listens at `socket`, or the machine does not want this process), kAccessViolation
+/// (what listens there is not this user's alone, see connect_to_machine), kVersionMismatch (a machine of another
+/// version), kOutOfResources (no descriptor is free), kOutOfMemory.
 [[nodiscard]] Result<std::shared_ptr<DeviceNode>> attach(const std::string& socket);
 
 }  // namespace rnic::remote

@@ -3,43 +3,22 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstring>
 
+#include "driver/remote/machine_socket.hpp"
 #include "driver/unnoticed.hpp"
 
 namespace rnic::remote {
-namespace {
-
-Result<Descriptor> connect_to(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof address.sun_path) return Error::kDeviceNotFound;
-  std::memcpy(address.sun_path, path.data(), path.size());
-  Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!socket) return Error::kOutOfResources;
-  while (connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-    if (errno != EINTR) return Error::kDeviceNotFound;
-  }
-  return socket;
-}
-
-}  // namespace
-
 Result<std::shared_ptr<Connection>> Connection::open(const std::string& path, Purpose purpose) {
   const Unnoticed unnoticed;
   return or_out_of_memory([&]() -> Result<std::shared_ptr<Connection>> {
-    auto socket = connect_to(path);
-    if (!socket) return socket.error();
-    // Where the system lets only a parent reach into a process (Yama), the machine may all the same. A system that does
-    // not know the request does not restrict it either.
-    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+    auto connected = connect_to_machine(path);
+    if (!connected) return connected.error();
+    Descriptor socket = std::move(connected->socket);
     struct {
       FrameHeader header{.bytes = sizeof(Hello), .kind = FrameKind::kHello, .number = 0, .client = 0};
       Hello hello;
@@ -48,20 +27,24 @@ Result<std::shared_ptr<Connection>> Connection::open(const std::string& path, Pu
     AnswerFrameHeader header;
     Welcome welcome;
     Descriptors beside;
-    if (!send_all(socket->get(), std::as_bytes(std::span(&request, 1))) ||
-        !receive_all(socket->get(), std::as_writable_bytes(std::span(&header, 1)), beside))
+    if (!send_all(socket.get(), std::as_bytes(std::span(&request, 1))) ||
+        !receive_all(socket.get(), std::as_writable_bytes(std::span(&header, 1)), beside))
       return Error::kDeviceNotFound;
     if (header.status == calls::Status::kVersionMismatch) return Error::kVersionMismatch;
     if (header.status != calls::Status::kSuccess || header.bytes != sizeof welcome ||
-        !receive_all(socket->get(), std::as_writable_bytes(std::span(&welcome, 1)), beside))
+        !receive_all(socket.get(), std::as_writable_bytes(std::span(&welcome, 1)), beside))
       return Error::kDeviceNotFound;
     if (welcome.version != kProtocolVersion || welcome.calls_version != calls::kVersion ||
         welcome.memory_bytes != sizeof(ConnectionMemory))
       return Error::kVersionMismatch;
     if (!beside[0] || !beside[1]) return Error::kOutOfResources;
+    if (!keeps_its_size(beside[0].get(), sizeof(ConnectionMemory))) return Error::kDeviceNotFound;
+    // Where the system lets only a parent reach into a process (Yama), this machine may all the same, and no other
+    // process. A system that does not know the request does not restrict it either.
+    if (purpose == Purpose::kDevice && connected->machine > 0) prctl(PR_SET_PTRACER, connected->machine, 0, 0, 0);
     auto mapping = SharedMapping::map(beside[0].get(), 0, sizeof(ConnectionMemory));
     if (!mapping) return mapping.error();
-    return std::shared_ptr<Connection>(new Connection(socket.take(), std::move(beside[1]), mapping.take()));
+    return std::shared_ptr<Connection>(new Connection(std::move(socket), std::move(beside[1]), mapping.take()));
   });
 }
 

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "driver/remote/fork.hpp"
+#include "driver/remote/machine_socket.hpp"
 #include "driver/remote/status.hpp"
 
 namespace rnic::remote {
@@ -14,6 +15,7 @@ namespace {
 Result<std::shared_ptr<std::uint8_t>> map_piece(int descriptor, std::uint64_t offset, std::size_t bytes) {
   const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
   const std::uint64_t before = offset % page;
+  if (!keeps_its_size(descriptor, offset + bytes)) return Error::kAccessViolation;
   auto mapping = SharedMapping::map(descriptor, offset - before, bytes + before);
   if (!mapping) return mapping.error();
   std::uint8_t* const at = (*mapping)->data() + before;

@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "driver/remote/attach.hpp"
+#include "driver/remote/machine_socket.hpp"
 #include "driver/unnoticed.hpp"
 #include "driver/verbs/devices.hpp"
 
@@ -18,7 +19,7 @@ std::vector<FoundDevice> find_devices() {
     static bool said = false;
     if (!said) {
       const Unnoticed unnoticed;
-      const auto why = describe(node.error());
+      const auto why = remote::why_no_machine(node.error());
       std::fprintf(stderr, "libibverbs (rnic): host %s: %.*s\n", host, static_cast<int>(why.size()), why.data());
     }
     said = true;

@@ -2,14 +2,11 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <system_error>
 
@@ -22,15 +19,6 @@ namespace {
 
 std::string socket_of(const std::string& folder, unsigned host) { return fmt::format("{}/host{}", folder, host); }
 
-bool somebody_listens(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof address.sun_path) return false;
-  std::memcpy(address.sun_path, path.data(), path.size());
-  const remote::Descriptor probe(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  return connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
-}
-
 std::string own_folder() {
   std::string name = (std::filesystem::temp_directory_path() / "rnic-exec.XXXXXX").string();
   if (mkdtemp(name.data()) == nullptr) throw UsageError("cannot make a folder for the machine");
@@ -39,10 +27,10 @@ std::string own_folder() {
 
 }  // namespace
 
-bool MachineProcess::listens(const std::string& folder) { return somebody_listens(folder + "/control"); }
+bool MachineProcess::listens(const std::string& folder) { return find_machine(folder + "/control").has_value(); }
 
 MachineProcess MachineProcess::at(const std::string& folder) {
-  if (!listens(folder)) throw UsageError(fmt::format("no machine listens in '{}' (rnic serve --dir)", folder));
+  if (!listens(folder)) no_machine(folder);
   return MachineProcess(folder);
 }
 
@@ -73,7 +61,7 @@ MachineProcess::~MachineProcess() {
 
 std::string MachineProcess::socket(unsigned host) const {
   const std::string path = socket_of(folder_, host);
-  if (!somebody_listens(path)) throw UsageError(fmt::format("the machine has no host {}", host));
+  if (!find_machine(path)) throw UsageError(fmt::format("the machine has no host {}", host));
   return path;
 }
 

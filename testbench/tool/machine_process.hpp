@@ -13,11 +13,11 @@ namespace rnic::testbench {
 /// A machine for programs: one that runs already, or one of its own (`rnic serve`), which ends with this object.
 class MachineProcess {
  public:
-  /// The machine whose sockets are in `folder`. Throws UsageError when none listens there.
+  /// The machine whose sockets are in `folder`. Throws UsageError when none listens there, or another user's.
   static MachineProcess at(const std::string& folder);
   /// Starts one, with these arguments of `rnic serve`. Throws UsageError when it does not begin.
   static MachineProcess start(const std::vector<std::string>& arguments);
-  /// Whether a machine listens in `folder`.
+  /// Whether a machine listens in `folder`. Throws UsageError for one of another user.
   [[nodiscard]] static bool listens(const std::string& folder);
   MachineProcess(MachineProcess&&) = default;
   MachineProcess& operator=(MachineProcess&&) = delete;
