@@ -42,7 +42,7 @@ void GuestHost::tell_fault(const model::Iommu::Fault& fault) {
 }
 
 void GuestHost::listen(const std::string& path) {
-  device_ = std::make_unique<Listener>(path);
+  device_ = std::make_unique<Listener>(path, Listener::Rights::kTaken);
   interrupts_ = std::make_unique<Listener>(path + ".interrupts");
   device_watch_ = poller_.add(device_->descriptor(), [this] { accept_device(); });
   interrupts_watch_ = poller_.add(interrupts_->descriptor(), [this] { accept_interrupts(); });

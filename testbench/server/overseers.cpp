@@ -2,14 +2,13 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <fstream>
-#include <span>
 #include <system_error>
 #include <utility>
 
-#include "driver/remote/protocol.hpp"
 #include "testbench/server/event_log_writer.hpp"
 #include "testbench/server/machine_server.hpp"
 
@@ -170,13 +169,31 @@ Overseers::~Overseers() {
 
 void Overseers::accept() {
   while (auto peer = listener_.accept()) {
-    if (!peer->process || all_.size() >= kMostOverseers) continue;
+    if (!peer->process || !make_room()) continue;
     auto one = std::make_shared<One>();
     one->peer = std::move(*peer);
-    one->watch = server_.poller().add(one->peer.socket.get(), [this, weak = std::weak_ptr(one)] {
-      if (const auto here = weak.lock()) hear(here);
+    one->watch = server_.poller().add_both_ways(one->peer.socket.get(), [this, weak = std::weak_ptr(one)] {
+      if (const auto here = weak.lock()) changed(here);
     });
     all_.push_back(std::move(one));
+  }
+}
+
+/// False: all that are there wait for the machine.
+bool Overseers::make_room() {
+  if (all_.size() < kMostOverseers) return true;
+  const auto oldest = std::find_if(all_.begin(), all_.end(), [](const auto& one) { return !one->looked_for; });
+  if (oldest == all_.end()) return false;
+  forget(std::shared_ptr<One>(*oldest));
+  return true;
+}
+
+void Overseers::changed(const std::shared_ptr<One>& one) {
+  if (one->looked_for) return;
+  if (one->answer.empty()) {
+    hear(one);
+  } else {
+    send(one);
   }
 }
 
@@ -191,10 +208,27 @@ void Overseers::hear(const std::shared_ptr<One>& one) {
     if (!one->question.ends_with('\n')) continue;
     one->question.pop_back();
     if (one->question == "ps" || one->question == "stat") return look(one);
-    const auto text = answer(one->question);
-    if (text) static_cast<void>(remote::send_all(one->peer.socket.get(), std::as_bytes(std::span(*text))));
-    return forget(one);
+    auto text = answer(one->question);
+    return text ? say(one, std::move(*text)) : forget(one);
   }
+}
+
+void Overseers::say(const std::shared_ptr<One>& one, std::string answer) {
+  one->looked_for = false;
+  one->answer = std::move(answer);
+  send(one);
+}
+
+/// As much as there is room for; the rest when there is more.
+void Overseers::send(const std::shared_ptr<One>& one) {
+  while (!one->answer.empty()) {
+    const ssize_t sent = ::send(one->peer.socket.get(), one->answer.data(), one->answer.size(), MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0 && errno == EAGAIN) return;
+    if (sent < 0) break;
+    one->answer.erase(0, static_cast<std::size_t>(sent));
+  }
+  forget(one);
 }
 
 /// Of what needs no simulated time; nothing: there is no such question.
@@ -209,14 +243,14 @@ std::optional<std::string> Overseers::answer(const std::string& question) {
 }
 
 void Overseers::look(const std::shared_ptr<One>& one) {
-  server_.poller().remove(one->peer.socket.get(), one->watch);
-  all_.remove(one);
   const bool counters = one->question == "stat";
+  one->looked_for = true;
   if (server_.event_log() != nullptr) server_.event_log()->look(counters);
   // What a queue pair has counted takes simulated time to read.
-  server_.calls().run([server = &server_, one, counters] {
-    const std::string text = machine_json(*server, counters).dump() + "\n";
-    static_cast<void>(remote::send_all(one->peer.socket.get(), std::as_bytes(std::span(text))));
+  server_.calls().run([this, server = &server_, weak = std::weak_ptr(one), counters] {
+    std::string text = machine_json(*server, counters).dump() + "\n";
+    // Nobody is there any more when the machine has ended meanwhile.
+    if (const auto here = weak.lock()) say(here, std::move(text));
   });
 }
 

@@ -21,6 +21,7 @@ class MachineServer;
 /// The control socket of a machine, beside those of the hosts. A question is a line: "ps" or "stat" (machine_json),
 /// "figures" (what the processes did, MachineServerOptions::figures), or "run JSON" (what `rnic exec` reports of its
 /// programs, MachineServerOptions::run). The answer is a JSON object, and the end of the connection.
+/// Who has said or taken nothing for longest makes room when too many have come.
 class Overseers {
  public:
   /// Throws as Listener.
@@ -34,18 +35,24 @@ class Overseers {
     Listener::Peer peer;
     Poller::Watch watch{};
     std::string question;
+    bool looked_for = false;  ///< Its answer takes simulated time, and is on its way
+    std::string answer;       ///< What of it has not left
   };
 
   void accept();
+  [[nodiscard]] bool make_room();
+  void changed(const std::shared_ptr<One>& one);
   void hear(const std::shared_ptr<One>& one);
   void look(const std::shared_ptr<One>& one);
   [[nodiscard]] std::optional<std::string> answer(const std::string& question);
+  void say(const std::shared_ptr<One>& one, std::string answer);
+  void send(const std::shared_ptr<One>& one);
   void forget(const std::shared_ptr<One>& one);
 
   MachineServer& server_;
   Listener listener_;
   Poller::Watch watch_;
-  std::list<std::shared_ptr<One>> all_;
+  std::list<std::shared_ptr<One>> all_;  ///< The oldest first
 };
 
 }  // namespace rnic::testbench

@@ -20,12 +20,13 @@ Poller::Poller() : epoll_(epoll_create1(EPOLL_CLOEXEC)) {
   if (!epoll_) poller_failed("epoll_create1");
 }
 
-Poller::Watch Poller::add(int descriptor, std::function<void()> readable) {
+Poller::Watch Poller::add(int descriptor, bool both_ways, std::function<void()> called) {
   epoll_event event{};
   event.events = EPOLLIN | EPOLLRDHUP | EPOLLET;
+  if (both_ways) event.events |= EPOLLOUT;
   event.data.u64 = ++last_;
   if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, descriptor, &event) != 0) poller_failed("epoll_ctl");
-  watches_.emplace(last_, std::move(readable));
+  watches_.emplace(last_, std::move(called));
   return last_;
 }
 

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "driver/remote/descriptor.hpp"
 
@@ -21,7 +22,13 @@ class Poller {
 
   /// From now on `readable` is called when take finds that something has come to `descriptor`, or that its other side
   /// is gone: once for what has come, also if it is not read at once. Throws std::system_error.
-  [[nodiscard]] Watch add(int descriptor, std::function<void()> readable);
+  [[nodiscard]] Watch add(int descriptor, std::function<void()> readable) {
+    return add(descriptor, false, std::move(readable));
+  }
+  /// The same, and `changed` is called when there is room again for what is written there.
+  [[nodiscard]] Watch add_both_ways(int descriptor, std::function<void()> changed) {
+    return add(descriptor, true, std::move(changed));
+  }
   /// Before the descriptor is closed.
   void remove(int descriptor, Watch watch);
 
@@ -30,6 +37,8 @@ class Poller {
   void take(std::optional<std::uint64_t> timeout_ns);
 
  private:
+  [[nodiscard]] Watch add(int descriptor, bool both_ways, std::function<void()> called);
+
   remote::Descriptor epoll_;
   std::map<Watch, std::function<void()>> watches_;
   Watch last_ = 0;

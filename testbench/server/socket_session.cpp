@@ -22,6 +22,8 @@ namespace {
 
 /// Of one process. One that has more waits with the others, in its socket.
 constexpr std::size_t kMostCalls = 16;
+/// Of one process, before it is another's turn.
+constexpr std::size_t kMostFrames = 64;
 
 /// Time outside that counts as that of the begin of simulated time, for all processes of all hosts alike.
 struct Beginning {
@@ -42,10 +44,8 @@ std::shared_ptr<SocketSession> SocketSession::open(HostServer& host, Listener::P
   Poller& poller = host.poller();
   session->socket_watch_ = poller.add(session->socket_.get(), [own = session.get()] { own->socket_readable_ = true; });
   session->process_watch_ = poller.add(session->process_end_.get(), [own = session.get()] { own->hang_up(""); });
-  session->bell_watch_ = poller.add(session->bell_.get(), [bell = session->bell_.get()] {
-    eventfd_t count{};
-    static_cast<void>(eventfd_read(bell, &count));
-  });
+  // Each ring is announced, and nobody reads them: whether a read waits is the process's to say (fcntl), too.
+  session->bell_watch_ = poller.add(session->bell_.get(), [] {});
   session->log_ = log;
   if (log != nullptr) session->number_ = log->attach(host.host().index(), session->process());
   return session;
@@ -94,8 +94,8 @@ bool SocketSession::take_doorbells() {
 
 /// Answers what requests have come, as far as not too many calls are under way. Returns whether there were any.
 bool SocketSession::take_requests() {
-  bool any = false;
-  while (!ended() && calls_under_way() < kMostCalls) {
+  std::size_t taken = 0;
+  while (!ended() && calls_under_way() < kMostCalls && taken < kMostFrames) {
     auto frame = frames_.next();
     if (!frame) {
       if (frames_.too_long()) hang_up("a request longer than any is");
@@ -105,7 +105,7 @@ bool SocketSession::take_requests() {
       socket_readable_ = came == FrameReader::Came::kSome;
       continue;
     }
-    any = true;
+    ++taken;
     // What the process rang before it asked has left before the question is heard.
     take_doorbells();
     if (ended()) break;
@@ -116,7 +116,8 @@ bool SocketSession::take_requests() {
     if (log_ != nullptr) log_->request(number_, frame->header, frame->body);
     perform(*frame);
   }
-  return any;
+  more_ = taken == kMostFrames;
+  return taken != 0;
 }
 
 void SocketSession::greet(const RequestFrame& frame) {
@@ -178,7 +179,7 @@ void SocketSession::show(std::uint64_t now_ns, std::uint64_t still_since) {
 bool SocketSession::fall_asleep() {
   memory_->asleep.store(1);
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  return memory_->doorbells.waits(next_ticket_);
+  return more_ || memory_->doorbells.waits(next_ticket_);
 }
 
 void SocketSession::say_goodbye() {

@@ -58,10 +58,11 @@ class SocketSession : public Session {
   remote::Purpose purpose_{};
   Poller::Watch socket_watch_{}, process_watch_{}, bell_watch_{};
   EventLogWriter* log_{};
-  std::uint64_t number_{};  ///< In the log
+  std::uint64_t number_{};                ///< In the log
   FrameReader frames_;
   bool greeted_ = false;
   bool socket_readable_ = false;
+  bool more_ = false;  ///< Requests may be left
   bool written_ = false;
   std::uint32_t next_ticket_{};  ///< Of its doorbells
 };

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <catch2/catch.hpp>
+#include <fcntl.h>
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -83,6 +85,21 @@ class RawPeer {
     memory_->doorbells.put(ticket, offset, std::span(data).first(bytes));
     const std::uint64_t one = 1;
     REQUIRE(write(bell_.get(), &one, sizeof one) == sizeof one);
+  }
+  /// Whether who writes and reads the bell waits for room and rings.
+  void unblock_bell(bool unblock) { REQUIRE(fcntl(bell_.get(), F_SETFL, unblock ? O_NONBLOCK : 0) == 0); }
+  void ring_bell() { REQUIRE(eventfd_write(bell_.get(), 1) == 0); }
+  /// Takes rings back.
+  void silence_bell() {
+    eventfd_t rings{};
+    pollfd what{.fd = bell_.get(), .events = POLLIN, .revents = 0};
+    if (poll(&what, 1, 0) == 1) static_cast<void>(eventfd_read(bell_.get(), &rings));
+  }
+  /// The machine does, within some seconds.
+  [[nodiscard]] bool answers() {
+    if (!send(remote::FrameKind::kClose, client_)) return false;
+    pollfd what{.fd = socket_.get(), .events = POLLIN, .revents = 0};
+    return poll(&what, 1, 10'000) == 1 && answer().has_value();
   }
   /// Within some seconds.
   [[nodiscard]] bool ended() const {

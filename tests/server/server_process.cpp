@@ -4,9 +4,16 @@
 
 #include <array>
 #include <csignal>
+#include <filesystem>
+#include <iterator>
 #include <stdexcept>
 
 namespace rnic::test {
+
+std::size_t descriptors_of(pid_t process) {
+  const std::filesystem::directory_iterator all("/proc/" + std::to_string(process) + "/fd");
+  return static_cast<std::size_t>(std::distance(begin(all), end(all)));
+}
 
 ServerProcess::ServerProcess(std::vector<std::string> arguments) {
   std::array<int, 2> ready{};

@@ -1,11 +1,15 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
 #include "tests/server/tool_process.hpp"
 
 namespace rnic::test {
+
+/// How many descriptors a process has.
+[[nodiscard]] std::size_t descriptors_of(pid_t process);
 
 /// `rnic serve` as a process of its own, in a folder of its own that goes with it.
 class ServerProcess {

@@ -1,7 +1,10 @@
 #include <catch2/catch.hpp>
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -9,7 +12,10 @@
 #include <array>
 #include <csignal>
 #include <cstring>
+#include <filesystem>
+#include <memory>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "driver/remote/connection_memory.hpp"
@@ -215,4 +221,142 @@ TEST_CASE("noise in everything that a process shares with its machine") {
   CHECK(a.poll().status == hw::CqeStatus::kSuccess);
   CHECK(b.memory()[0] == 99);
   CHECK(server.end(SIGTERM) == 0);
+}
+
+TEST_CASE("a bell whose ring is taken back keeps nobody waiting, whatever its flags say") {
+  ServerProcess server;
+  {
+    RawPeer peer(server.socket(0));
+    peer.open();
+    peer.unblock_bell(false);
+    // The machine looks between ring and reading, now and then.
+    for (int i = 0; i < 50'000; ++i) {
+      peer.ring_bell();
+      peer.silence_bell();
+    }
+    peer.ring_bell();
+    CHECK(peer.answers());
+  }
+  RemotePeer good(server.socket(0), 0);
+  CHECK(good.context().usable());
+  CHECK(server.end(SIGTERM) == 0);
+}
+
+TEST_CASE("a process for which the machine has no descriptor is sent away at once, and the next one is taken") {
+  ServerProcess server;
+  // Numbers that are free between those that it has get used.
+  std::vector<std::unique_ptr<RawPeer>> peers;
+  for (int i = 0; i < 6; ++i) {
+    peers.push_back(std::make_unique<RawPeer>(server.socket(0)));
+    REQUIRE(peers.back()->hello());
+    REQUIRE(peers.back()->answer());
+  }
+  rlim_t first_free = 0;
+  const std::string all = "/proc/" + std::to_string(server.process()) + "/fd/";
+  while (std::filesystem::is_symlink(all + std::to_string(first_free))) ++first_free;
+  rlimit before{};
+  REQUIRE(prlimit(server.process(), RLIMIT_NOFILE, nullptr, &before) == 0);
+  const rlimit now{.rlim_cur = first_free, .rlim_max = before.rlim_max};
+  REQUIRE(prlimit(server.process(), RLIMIT_NOFILE, &now, nullptr) == 0);
+  for (const std::string& path : {server.socket(0), server.socket(1), server.folder() + "/run/control"}) {
+    RawPeer peer(path);
+    CHECK(peer.ended());
+  }
+  REQUIRE(prlimit(server.process(), RLIMIT_NOFILE, &before, nullptr) == 0);
+  RemotePeer good(server.socket(0), 0);
+  CHECK(good.context().usable());
+  CHECK(server.end(SIGTERM) == 0);
+}
+
+TEST_CASE("the end of a descriptor that a process sends along keeps nobody waiting") {
+  const remote::Descriptor probe(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  constexpr int kPassRights = 83;
+  const int refuse = 0;
+  if (setsockopt(probe.get(), SOL_SOCKET, kPassRights, &refuse, sizeof refuse) != 0) {
+    WARN("the system lets nobody refuse descriptors");
+    return;
+  }
+  ServerProcess server;
+  // A connection that nobody reads, with data under way: its last owner waits in close for as long as it says.
+  const remote::Descriptor listener(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  REQUIRE(bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), size) == 0);
+  REQUIRE(listen(listener.get(), 1) == 0);
+  REQUIRE(getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &size) == 0);
+  remote::Descriptor lingers(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  static_cast<void>(connect(lingers.get(), reinterpret_cast<const sockaddr*>(&address), size));
+  const remote::Descriptor other(accept(listener.get(), nullptr, nullptr));
+  const std::vector<std::byte> much(std::size_t{1} << 20);
+  while (send(lingers.get(), much.data(), much.size(), MSG_DONTWAIT | MSG_NOSIGNAL) > 0) continue;
+  const linger wait{.l_onoff = 1, .l_linger = 60};
+  REQUIRE(setsockopt(lingers.get(), SOL_SOCKET, SO_LINGER, &wait, sizeof wait) == 0);
+  RawPeer peer(server.socket(0));
+  peer.open();
+  const FrameHeader header{.bytes = 0, .kind = FrameKind::kClose, .number = 7, .client = 63};
+  const std::array beside{lingers.get()};
+  static_cast<void>(remote::send_all(peer.socket(), std::as_bytes(std::span(&header, 1)), beside));
+  lingers = {};
+  RawPeer next(server.socket(1));
+  CHECK(next.hello());
+  CHECK(next.answers());
+  CHECK(server.end(SIGTERM) == 0);
+}
+
+TEST_CASE("a stopped process holds up nobody, and goes on where it was") {
+  ServerProcess server;
+  std::array<int, 2> told{};
+  REQUIRE(pipe(told.data()) == 0);
+  const pid_t child = test::in_child([&] {
+    RemotePeer a(server.socket(0), 0), b(server.socket(1), 1);
+    const auto to_a = a.address(), to_b = b.address();
+    a.connect(to_b);
+    b.connect(to_a);
+    for (std::uint64_t i = 0;; ++i) {
+      const std::array segments{a.segment(0, 9000)};
+      a.post({.opcode = hw::WqeOpcode::kWrite,
+              .id = i,
+              .segments = segments,
+              .remote_address = to_b.memory,
+              .remote_key = to_b.key});
+      const char good = a.poll().status == hw::CqeStatus::kSuccess ? 1 : 0;
+      if (write(told[1], &good, 1) != 1) return 1;
+    }
+  });
+  const auto moves = [&](int times) {
+    for (int i = 0; i < times; ++i) {
+      pollfd what{.fd = told[0], .events = POLLIN, .revents = 0};
+      char good{};
+      if (poll(&what, 1, 10'000) != 1 || read(told[0], &good, 1) != 1 || good != 1) return false;
+    }
+    return true;
+  };
+  REQUIRE(moves(3));
+  for (int round = 0; round < 3; ++round) {
+    kill(child, SIGSTOP);
+    RemotePeer a(server.socket(0), 0), b(server.socket(1), 1);
+    const auto to_a = a.address(), to_b = b.address();
+    a.connect(to_b);
+    b.connect(to_a);
+    const std::array segments{a.segment(0, 5000)};
+    a.post({.opcode = hw::WqeOpcode::kRead,
+            .id = 1,
+            .segments = segments,
+            .remote_address = to_b.memory,
+            .remote_key = to_b.key});
+    CHECK(a.poll().status == hw::CqeStatus::kSuccess);
+    kill(child, SIGCONT);
+    // Those that it had told before it stopped, and more.
+    CHECK(moves(20));
+  }
+  kill(child, SIGSTOP);
+  kill(child, SIGKILL);
+  CHECK(test::exit_of(child) == 128 + SIGKILL);
+  RemotePeer good(server.socket(0), 0);
+  CHECK(good.context().usable());
+  CHECK(server.end(SIGTERM) == 0);
+  close(told[0]);
+  close(told[1]);
 }

@@ -5,17 +5,25 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <csignal>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
+#include <thread>
+#include <vector>
 
+#include "driver/remote/attach.hpp"
 #include "driver/remote/descriptor.hpp"
+#include "tests/server/raw_peer.hpp"
 #include "tests/server/remote_peer.hpp"
 #include "tests/server/server_process.hpp"
 #include "tests/server/tool.hpp"
 
 using namespace rnic;
 using test::contains;
+using test::RawPeer;
 using test::RemotePeer;
 using test::ServerProcess;
 using test::Tool;
@@ -101,4 +109,50 @@ TEST_CASE_METHOD(Looked, "an overseer that asks something else is not heard") {
   }
   CHECK(ask("ps")["hosts"].size() == 2);
   CHECK(server.end(SIGTERM) == 0);
+}
+
+TEST_CASE_METHOD(Looked, "who says nothing at the control socket keeps nobody else from it") {
+  std::vector<std::unique_ptr<RawPeer>> silent;
+  for (int i = 0; i < 50; ++i) {
+    silent.push_back(std::make_unique<RawPeer>(server.folder() + "/run/control"));
+    if (i % 16 == 0) CHECK(ask("ps")["hosts"].size() == 2);
+  }
+  CHECK(ask("ps")["hosts"].size() == 2);
+  // Those that have waited longest have made room.
+  CHECK(silent.front()->ended());
+}
+
+TEST_CASE_METHOD(Looked, "an answer longer than a socket holds comes whole, when it is read at last") {
+  // A connection is some 300 bytes of it.
+  std::vector<pid_t> children;
+  constexpr int kProcesses = 64, kEach = 16;
+  for (int i = 0; i < kProcesses; ++i) {
+    children.push_back(test::in_child([&]() -> int {
+      std::vector<std::shared_ptr<DeviceNode>> nodes;
+      for (int n = 0; n < kEach; ++n) nodes.push_back(remote::attach(server.socket(0)).take());
+      for (;;) pause();
+    }));
+  }
+  std::size_t there = 0;
+  for (int i = 0; i < 500 && there != kProcesses * kEach; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    there = ask("ps")["hosts"][0]["processes"].size();
+  }
+  REQUIRE(there == kProcesses * kEach);
+  RawPeer slow(server.folder() + "/run/control");
+  REQUIRE(remote::send_all(slow.socket(), std::as_bytes(std::span("ps\n", 3))));
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  CHECK(ask("ps")["hosts"].size() == 2);
+  std::string text;
+  std::array<char, 4096> piece;
+  for (ssize_t got = 0; (got = read(slow.socket(), piece.data(), piece.size())) > 0;)
+    text.append(piece.data(), static_cast<std::size_t>(got));
+  CHECK(text.size() > 250'000);
+  const auto answer = nlohmann::json::parse(text, nullptr, false);
+  REQUIRE_FALSE(answer.is_discarded());
+  CHECK(answer["hosts"][0]["processes"].size() == kProcesses * kEach);
+  for (const pid_t child : children) {
+    kill(child, SIGKILL);
+    test::exit_of(child);
+  }
 }
