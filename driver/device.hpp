@@ -27,7 +27,7 @@ struct AddressSpace {
     kProcess,  ///< Of another process of the machine
   };
   Kind kind{Kind::kOwn};
-  std::int32_t process{};  ///< kProcess: its number
+  std::int32_t process{};  ///< kProcess: its number, which the machine has given it
 };
 
 /// The driver's only way to a device: its registers (BAR0), memory it can DMA, its interrupts, and time. A process has
@@ -54,10 +54,10 @@ struct AddressSpace {
 /// 7. read64 returns after all DMA writes that the device made before it answered are visible (producer and consumer
 ///    rule of PCI Express, base specification 2.4.1).
 ///
-/// Threads: every function may be called from several threads at once. read64, elapse, wait and reset_function may let
-/// time pass, that is, run other threads of the machine (in a simulator these may be coroutines of one thread), so the
-/// driver never holds a mutex across them (SleepLock is for that). All other functions return without letting time
-/// pass, and are called with locks held.
+/// Threads: every function may be called from several threads at once. read64, elapse, wait, map_process_pages and
+/// reset_function may let time pass, that is, run other threads of the machine (in a simulator these may be coroutines
+/// of one thread), so the driver never holds a mutex across them (SleepLock is for that). All other functions return
+/// without letting time pass, and are called with locks held.
 class Device : public Machine {
  public:
   /// Reads the 64-bit register at `offset` (multiple of 8) of BAR0. A device that is gone answers all ones.

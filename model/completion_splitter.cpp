@@ -13,6 +13,7 @@ CompletionSplitter::CompletionSplitter(const RootComplexOptions& options)
       forger_(options.seed, "completion_splitter/forged") {}
 
 std::optional<DmaCompletion> CompletionSplitter::next(ReadJob& job) {
+  if (job.await) std::exchange(job.await, {})(job);
   DmaCompletion completion;
   completion.status = job.status;
   completion.tag = job.tag;

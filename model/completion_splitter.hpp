@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -12,7 +13,7 @@
 
 namespace rnic::model {
 
-/// A DMA read whose data has been taken from memory, and how much of it has been sent.
+/// A DMA read that memory answers, and how much of it has been sent.
 struct ReadJob {
   CompletionStatus status{};
   std::uint16_t tag{};
@@ -26,6 +27,8 @@ struct ReadJob {
   bool lost{};                        ///< That completion, and all after it, never come
   Picoseconds late{};                 ///< They come so much later
   std::optional<PcieFault> forged{};  ///< That completion is wrong as this says
+  /// Memory that takes its time has still to give status and data: called before they are looked at. Empty: it has.
+  std::function<void(ReadJob&)> await{};
 };
 
 /// Cuts the answer to a read into completion TLPs (base specification 2.3.1.1): each ends at the end of the request or

@@ -13,8 +13,8 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "model/memory_file.hpp"
 #include "model/pcie.hpp"
-#include "model/process_memory.hpp"
 
 namespace rnic::model {
 namespace {

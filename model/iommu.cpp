@@ -14,6 +14,8 @@ namespace {
 constexpr std::uint64_t kFirstPage = 0x1'0000'0000 / kPageBytes;
 constexpr unsigned kLogPage = 12;
 constexpr unsigned kLeastBits = 34;
+/// Pages of a mapping that has gone whose places are given back at once.
+constexpr std::size_t kGivenBack = 512;
 
 std::uint64_t middle_page(unsigned address_bits) {
   if (address_bits < kLeastBits || address_bits > 64) throw std::invalid_argument("IOVAs have 34 to 64 bits");
@@ -40,21 +42,54 @@ std::uint64_t Iommu::scattered_page() {
 }
 
 std::vector<std::uint64_t> Iommu::map_pages(const void* start, std::size_t length, Rights rights) {
-  return map_process_pages(0, reinterpret_cast<std::uint64_t>(start), length, rights);
+  return map_process_pages(0, reinterpret_cast<std::uint64_t>(start), length, rights, 0);
+}
+
+std::int32_t Iommu::add_process(std::shared_ptr<ProcessMemory> memory) {
+  processes_.emplace(++last_process_, std::move(memory));
+  return last_process_;
 }
 
 std::vector<std::uint64_t> Iommu::map_process_pages(std::int32_t process, std::uint64_t address, std::size_t length,
-                                                    Rights rights) {
+                                                    Rights rights, Mapping mapping) {
   const std::uint64_t first = address / kPageBytes;
   const std::uint64_t last = (address + (length == 0 ? 0 : length - 1)) / kPageBytes;
   std::vector<std::uint64_t> iovas;
   iovas.reserve(last - first + 1);
+  give_back(2 * (last - first + 1));
   for (std::uint64_t page = first; page <= last; ++page) {
     const std::uint64_t number = scattered_page();
-    pages_.emplace(number, Page{reinterpret_cast<std::uint8_t*>(page * kPageBytes), rights, process});
+    pages_.emplace(number, Page{reinterpret_cast<std::uint8_t*>(page * kPageBytes), rights, process, false, mapping});
     iovas.push_back(number * kPageBytes);
   }
+  if (mapping != 0) mappings_[mapping] += iovas.size();
   return iovas;
+}
+
+void Iommu::unmap_process_pages(std::span<const std::uint64_t> iovas) {
+  if (iovas.empty()) return;
+  const Page* const first = find(iovas.front());
+  const auto mapping = first == nullptr ? mappings_.end() : mappings_.find(first->mapping);
+  if (mapping == mappings_.end() || mapping->second != iovas.size()) not_mapped(iovas.front());
+  mappings_.erase(mapping);
+  left_.emplace_back(iovas.begin(), iovas.end());
+  left_pages_ += iovas.size();
+  give_back(kGivenBack);
+}
+
+void Iommu::give_back(std::size_t most) {
+  for (std::size_t i = 0; i < most && !left_.empty(); ++i, --left_pages_) {
+    pages_.erase(left_.front().back() / kPageBytes);
+    left_.front().pop_back();
+    if (left_.front().empty()) left_.pop_front();
+  }
+}
+
+const Iommu::Page* Iommu::find(std::uint64_t iova) const {
+  const auto found = pages_.find(iova / kPageBytes);
+  if (found == pages_.end()) return nullptr;
+  const Page& page = found->second;
+  return page.mapping == 0 || mappings_.contains(page.mapping) ? &page : nullptr;
 }
 
 std::uint64_t Iommu::map_range(void* start, std::size_t length, Rights rights) {
@@ -114,27 +149,25 @@ std::size_t Iommu::revoke(const void* host) {
 }
 
 bool Iommu::revoke_page(std::uint64_t iova) {
-  const auto found = pages_.find(iova / kPageBytes);
-  if (found == pages_.end() || found->second.revoked) return false;
-  return found->second.revoked = true;
+  const Page* const page = find(iova);
+  if (page == nullptr || page->revoked) return false;
+  pages_.at(iova / kPageBytes).revoked = true;
+  return true;
 }
 
 const std::uint8_t* Iommu::peek(std::uint64_t iova) const {
   if (const std::uint8_t* const at = in_window(iova)) return at;
-  const auto found = pages_.find(iova / kPageBytes);
-  return found == pages_.end() || found->second.revoked ? nullptr : found->second.host + iova % kPageBytes;
+  const Page* const page = find(iova);
+  return page == nullptr || page->revoked ? nullptr : page->host + iova % kPageBytes;
 }
 
 Iommu::Place Iommu::locate(std::uint64_t iova, Access access) {
   if (std::uint8_t* const at = in_window(iova)) return {at, 0};
-  const auto found = pages_.find(iova / kPageBytes);
-  if (found != pages_.end() && !found->second.revoked &&
-      (access == Access::kRead || found->second.rights == Rights::kReadWrite)) {
-    return {found->second.host + iova % kPageBytes, found->second.process};
-  }
-  const Reason reason = found == pages_.end()   ? Reason::kNotMapped
-                        : found->second.revoked ? Reason::kRevoked
-                                                : Reason::kReadOnly;
+  give_back(2);
+  const Page* const page = find(iova);
+  if (page != nullptr && !page->revoked && (access == Access::kRead || page->rights == Rights::kReadWrite))
+    return {page->host + iova % kPageBytes, page->process};
+  const Reason reason = page == nullptr ? Reason::kNotMapped : page->revoked ? Reason::kRevoked : Reason::kReadOnly;
   fault({iova, access, reason});
   return {};
 }
@@ -151,6 +184,10 @@ void Iommu::clear(std::uint64_t seed, unsigned address_bits) {
   end_page_ = middle_page(address_bits);
   random_ = Random(seed, "iommu");
   pages_.clear();
+  processes_.clear();
+  mappings_.clear();
+  left_.clear();
+  left_pages_ = 0;
   windows_.clear();
   next_range_ = end_page_;
   fault_count_ = 0;

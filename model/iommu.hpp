@@ -4,10 +4,13 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
+#include <memory>
 #include <span>
 #include <unordered_map>
 #include <vector>
 
+#include "model/process_memory.hpp"
 #include "model/random.hpp"
 
 namespace rnic::model {
@@ -39,9 +42,29 @@ class Iommu {
   /// Maps each 4 KiB page that [start, start + length) touches; length 0 counts as 1. Returns their device addresses in
   /// order. Mappings of one page are independent of each other.
   [[nodiscard]] std::vector<std::uint64_t> map_pages(const void* start, std::size_t length, Rights rights);
-  /// The same for memory of another process, by its number: `address` is one there.
+  /// The same for memory of another process, by the number that add_process gave: `address` is one there.
   [[nodiscard]] std::vector<std::uint64_t> map_process_pages(std::int32_t process, std::uint64_t address,
-                                                             std::size_t length, Rights rights);
+                                                             std::size_t length, Rights rights) {
+    return map_process_pages(process, address, length, rights, new_mapping());
+  }
+  /// The same in parts, which belong to one mapping.
+  using Mapping = std::uint64_t;
+  [[nodiscard]] Mapping new_mapping() { return ++last_mapping_; }
+  [[nodiscard]] std::vector<std::uint64_t> map_process_pages(std::int32_t process, std::uint64_t address,
+                                                             std::size_t length, Rights rights, Mapping mapping);
+  /// Memory of another process gets a number, never 0 and never given again. Null: of one that is only known to be.
+  [[nodiscard]] std::int32_t add_process(std::shared_ptr<ProcessMemory> memory);
+  /// What is still mapped of it is not there any more.
+  void remove_process(std::int32_t process) { processes_.erase(process); }
+  /// Null: there is none of this number, or nothing to reach it by.
+  [[nodiscard]] std::shared_ptr<ProcessMemory> process(std::int32_t process) const {
+    const auto found = processes_.find(process);
+    return found == processes_.end() ? nullptr : found->second;
+  }
+  /// Unmaps all of a mapping of map_process_pages, however large, in no time: its places are given back a few at a
+  /// time, when others are looked for. Throws std::invalid_argument when it is not all of one.
+  void unmap_process_pages(std::span<const std::uint64_t> iovas);
+
   /// Maps [start, start + length), whole pages, at one contiguous range of device addresses; its start is returned.
   [[nodiscard]] std::uint64_t map_range(void* start, std::size_t length, Rights rights);
   /// Memory that the device reaches by the address that it has in its machine, as without an IOMMU.
@@ -66,7 +89,7 @@ class Iommu {
   /// The same for who can reach into other processes.
   struct Place {
     std::uint8_t* at{};      ///< Null: nowhere
-    std::int32_t process{};  ///< Whose memory it is; 0: of this process
+    std::int32_t process{};  ///< Whose memory it is (add_process); 0: of this process
   };
   [[nodiscard]] Place locate(std::uint64_t iova, Access access);
   /// What was found is not there any more, or is not for this access: a fault like any other.
@@ -87,7 +110,7 @@ class Iommu {
   [[nodiscard]] std::uint64_t gone_count() const { return gone_count_; }
   /// The newest faults, at most kFaultLogDepth.
   [[nodiscard]] const std::deque<Fault>& fault_log() const { return fault_log_; }
-  [[nodiscard]] std::size_t mapped_pages() const { return pages_.size(); }
+  [[nodiscard]] std::size_t mapped_pages() const { return pages_.size() - left_pages_; }
 
   /// Unmaps everything, windows too, forgets the faults, and starts again as the constructor says. The fault handler
   /// stays.
@@ -101,7 +124,10 @@ class Iommu {
     Rights rights;
     std::int32_t process = 0;  ///< Whose memory it is; 0: of this process
     bool revoked = false;
+    Mapping mapping = 0;  ///< Of a process's memory
   };
+  [[nodiscard]] const Page* find(std::uint64_t iova) const;
+  void give_back(std::size_t most);
   void fault(const Fault& fault);
   /// In a window; null: in none.
   [[nodiscard]] std::uint8_t* in_window(std::uint64_t iova) const;
@@ -111,6 +137,12 @@ class Iommu {
 
   Random random_;
   std::unordered_map<std::uint64_t, Page> pages_;  ///< By page number
+  std::map<std::int32_t, std::shared_ptr<ProcessMemory>> processes_;
+  std::int32_t last_process_ = 0;
+  std::unordered_map<Mapping, std::size_t> mappings_;  ///< How many pages those of processes have
+  Mapping last_mapping_ = 0;
+  std::deque<std::vector<std::uint64_t>> left_;  ///< Device addresses of mappings that have gone
+  std::size_t left_pages_ = 0;
   std::vector<Window> windows_;
   std::uint64_t end_page_;  ///< Of the scattered pages
   std::uint64_t next_range_;

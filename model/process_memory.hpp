@@ -1,27 +1,36 @@
 #pragma once
 
 #include <cstdint>
-#include <istream>
-#include <span>
+#include <memory>
+#include <vector>
 
 #include "model/pcie.hpp"
 
 namespace rnic::model {
 
-/// Whether the map of a process, in the format of /proc/PID/maps, has all of [next, end) with these rights.
-[[nodiscard]] bool map_has(std::istream& maps, std::uint64_t next, std::uint64_t end, bool writable);
-
-/// Memory of another process, reached by the system (process_vm_readv, process_vm_writev): the process need not share
-/// it or know of it, and it may change what is where at any moment.
+/// Memory of another process as a device of this one reaches it. The process need not share it or know of it, and it
+/// may change what is where at any moment: so an access may fail, and how long it takes is not known. Accesses happen
+/// in the order in which they begin.
 class ProcessMemory {
  public:
-  explicit ProcessMemory(std::int32_t process) : process_(process) {}
+  ProcessMemory() = default;
+  ProcessMemory(const ProcessMemory&) = delete;
+  ProcessMemory& operator=(const ProcessMemory&) = delete;
+  virtual ~ProcessMemory() = default;
 
-  /// All of `data`, from `address` on. False: not all of it is there to be read.
-  [[nodiscard]] bool read(std::uint64_t address, std::span<std::uint8_t> data) const;
-  /// What a write request enables, its first byte at `address`. False: not all of that can be written; some of it may
-  /// have been.
-  [[nodiscard]] bool write(std::uint64_t address, const DmaRequest& request) const;
+  /// A read or write that has begun. What it came to can be seen behind `finish`.
+  struct Access {
+    bool done = false;
+    bool good = false;  ///< All of it was there, and could be read or written
+    std::vector<std::uint8_t> data;
+  };
+
+  /// `bytes` from `address` on; they are in the data of the access.
+  [[nodiscard]] virtual std::shared_ptr<Access> read(std::uint64_t address, std::size_t bytes) = 0;
+  /// What a write request enables, its first byte at `address`. Of one that fails some may have been written.
+  [[nodiscard]] virtual std::shared_ptr<Access> write(std::uint64_t address, const DmaRequest& request) = 0;
+  /// Waits for the end of an access of this memory. A process that does not answer fails it.
+  virtual void finish(Access& access) = 0;
 
   enum class Reach : std::uint8_t {
     kYes,
@@ -30,10 +39,7 @@ class ProcessMemory {
   };
   /// Whether all of [address, address + length) may be read, and written if `writable`. What has never been used the
   /// process gets now.
-  [[nodiscard]] Reach reach(std::uint64_t address, std::uint64_t length, bool writable) const;
-
- private:
-  std::int32_t process_;
+  [[nodiscard]] virtual Reach reach(std::uint64_t address, std::uint64_t length, bool writable) = 0;
 };
 
 }  // namespace rnic::model

@@ -7,13 +7,14 @@
 #include <utility>
 
 #include "model/interrupt_controller.hpp"
-#include "model/process_memory.hpp"
 
 namespace rnic::model {
 namespace {
 
 /// What the link takes before it asks the NIC to wait.
 constexpr std::size_t kTransmitBufferBytes = 1024;
+/// Writes to memory of processes that are on their way at once.
+constexpr std::size_t kMostWrites = 32;
 /// Bytes that a read did not enable. Their value is undefined (base specification 2.2.5); this one is easy to
 /// recognize.
 constexpr std::uint8_t kUndefinedByte = 0xA5;
@@ -105,6 +106,7 @@ void RootComplex::reset(const RootComplexOptions& options) {
   upstream_.clear();
   last_arrival_ = 0;
   late_reads_.clear();
+  finish_writes();
   upstream_event_.cancel();
   upstream_random_ = Random(options.seed, "upstream");
   downstream_ = Downstream(options);
@@ -380,9 +382,8 @@ std::optional<PcieFaultInjector::Hit> RootComplex::judge_dma(PcieAccess access, 
   return fate.hit;
 }
 
-bool RootComplex::copy_from_memory(const DmaRequest& request, std::vector<std::uint8_t>& data) {
-  const auto from = iommu_.locate(request.address, Iommu::Access::kRead);
-  if (from.at == nullptr) return false;
+bool RootComplex::copy_from_memory(const DmaRequest& request, const Iommu::Place& from,
+                                   std::vector<std::uint8_t>& data) {
   data.resize(std::size_t{request.length_dw} * 4);
   const auto memory = [&] { return copy_from(from, data); };
   if (witness_ != nullptr ? witness_->read(request, from, data, memory) : memory()) return true;
@@ -392,10 +393,51 @@ bool RootComplex::copy_from_memory(const DmaRequest& request, std::vector<std::u
 
 /// False: the process does not have it.
 bool RootComplex::copy_from(const Iommu::Place& from, std::vector<std::uint8_t>& data) {
-  if (from.process != 0) return ProcessMemory(from.process).read(reinterpret_cast<std::uint64_t>(from.at), data);
+  if (from.process != 0) {
+    const auto memory = iommu_.process(from.process);
+    if (memory == nullptr) return false;
+    const auto access = memory->read(reinterpret_cast<std::uint64_t>(from.at), data.size());
+    memory->finish(*access);
+    data = std::move(access->data);
+    return access->good;
+  }
   std::copy_n(from.at, data.size(), data.begin());
   if (weak_order()) order_->read(from.at, data);
   return true;
+}
+
+/// Of memory of a process: it answers while the completion is on its way.
+void RootComplex::begin_read(const DmaRequest& request, const Iommu::Place& from, ReadJob& job) {
+  auto memory = iommu_.process(from.process);
+  if (memory == nullptr) {
+    iommu_.gone(request.address, Iommu::Access::kRead);
+    return answer_read(request, false, job);
+  }
+  // What was written before it through another process may be the same memory.
+  if (std::any_of(writes_.begin(), writes_.end(), [&](const Write& one) { return one.memory != memory; }))
+    finish_writes();
+  auto access = memory->read(reinterpret_cast<std::uint64_t>(from.at), std::size_t{request.length_dw} * 4);
+  job.await = [this, request, memory = std::move(memory), access = std::move(access)](ReadJob& to) {
+    memory->finish(*access);
+    to.data = std::move(access->data);
+    if (!access->good) iommu_.gone(request.address, Iommu::Access::kRead);
+    answer_read(request, access->good, to);
+  };
+}
+
+void RootComplex::answer_read(const DmaRequest& request, bool good, ReadJob& job) {
+  if (!good) {
+    ++statistics_.unsupported_reads;
+    job.status = CompletionStatus::kUnsupportedRequest;
+    return;
+  }
+  const auto blank = [&](std::size_t dword) {
+    for (std::size_t i = 4 * dword; i < 4 * dword + 4; ++i) {
+      if (!byte_enabled(i, request.length_dw, request.first_be, request.last_be)) job.data[i] = kUndefinedByte;
+    }
+  };
+  blank(0);
+  blank(request.length_dw - 1u);
 }
 
 void RootComplex::read_memory(const DmaRequest& request) {
@@ -404,18 +446,13 @@ void RootComplex::read_memory(const DmaRequest& request) {
   ReadJob job{CompletionStatus::kSuccess, request.tag, range.address, range.length, {}, 0};
   ++statistics_.dma_reads;
   statistics_.dma_read_bytes += range.length;
-  if (!copy_from_memory(request, job.data)) {
-    ++statistics_.unsupported_reads;
-    job.status = CompletionStatus::kUnsupportedRequest;
+  const auto from = iommu_.locate(request.address, Iommu::Access::kRead);
+  if (from.process != 0 && witness_ == nullptr && !hit) {
+    begin_read(request, from, job);
   } else {
-    const auto blank = [&](std::size_t dword) {
-      for (std::size_t i = 4 * dword; i < 4 * dword + 4; ++i) {
-        if (!byte_enabled(i, request.length_dw, request.first_be, request.last_be)) job.data[i] = kUndefinedByte;
-      }
-    };
-    blank(0);
-    blank(request.length_dw - 1u);
-    if (hit) {
+    const bool good = from.at != nullptr && copy_from_memory(request, from, job.data);
+    answer_read(request, good, job);
+    if (good && hit) {
       faults_.count(hit->fault);
       job.status = status_of(hit->fault);
       job.poisoned = hit->fault == PcieFault::kPoisoned;
@@ -452,21 +489,52 @@ void RootComplex::write_memory(const DmaRequest& request) {
     ++statistics_.dropped_writes;
     return;
   }
+  const bool in_process = to.process != 0;
+  if (!in_process) before_write_ ? before_write_() : finish_writes();
   const auto memory = [&] { return copy_to(to, request); };
-  if (!(witness_ != nullptr ? witness_->write(request, to, memory) : memory())) {
+  const bool good = witness_ != nullptr ? witness_->write(request, to, memory)
+                    : in_process        ? begin_write(request, to)
+                                        : memory();
+  if (!good) {
     iommu_.gone(request.address, Iommu::Access::kWrite);
     ++statistics_.dropped_writes;
     return;
   }
   statistics_.dma_write_bytes += enabled_bytes(request);
   write_taps_(request);
-  if (to.process == 0 && write_tap_) write_tap_(to.at);
+  if (!in_process && write_tap_) write_tap_(to.at);
   if (on_memory_) on_memory_();
+}
+
+/// To memory of a process, which takes it in its time. False: it is not there any more.
+bool RootComplex::begin_write(const DmaRequest& request, const Iommu::Place& to) {
+  auto memory = iommu_.process(to.process);
+  if (memory == nullptr) return false;
+  auto access = memory->write(reinterpret_cast<std::uint64_t>(to.at), request);
+  writes_.push_back({std::move(memory), std::move(access), request.address, enabled_bytes(request)});
+  if (writes_.size() >= kMostWrites) finish_writes();
+  return true;
+}
+
+void RootComplex::finish_writes() {
+  for (const Write& one : std::exchange(writes_, {})) {
+    one.memory->finish(*one.access);
+    if (one.access->good) continue;
+    iommu_.gone(one.address, Iommu::Access::kWrite);
+    ++statistics_.dropped_writes;
+    statistics_.dma_write_bytes -= one.bytes;
+  }
 }
 
 /// False: the process does not have it, or may not write it.
 bool RootComplex::copy_to(const Iommu::Place& to, const DmaRequest& request) {
-  if (to.process != 0) return ProcessMemory(to.process).write(reinterpret_cast<std::uint64_t>(to.at), request);
+  if (to.process != 0) {
+    const auto memory = iommu_.process(to.process);
+    if (memory == nullptr) return false;
+    const auto access = memory->write(reinterpret_cast<std::uint64_t>(to.at), request);
+    memory->finish(*access);
+    return access->good;
+  }
   if (weak_order()) {
     order_->write(to.at, request);
   } else {

@@ -7,9 +7,11 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <systemc>
 #include <variant>
+#include <vector>
 
 #include "model/downstream.hpp"
 #include "model/flow_control.hpp"
@@ -67,8 +69,8 @@ struct TlpSeen {
 /// Towards the host, TLPs keep their order: a read sees every earlier write, an interrupt and a completion arrive after
 /// every earlier write (base specification 2.4.1). Memory is read when the request arrives, half the read latency after
 /// it was made. A write to memory that another process has mapped it sees whole words of, and the last word last;
-/// memory of another process is reached through the system (ProcessMemory), and what is not there faults as behind an
-/// IOMMU.
+/// memory of another process is reached through the system (ProcessMemory), while the completion is on its way, and
+/// what is not there faults as behind an IOMMU.
 ///
 /// Each kind of TLP has credits of its own, both ways (2.6.1). Of the NIC's TLPs one is taken when there are credits
 /// for it; what it says of the others is PcieLink's. Of the host's Downstream knows what passes what waits.
@@ -94,6 +96,11 @@ class RootComplex : public sc_core::sc_module, public PcieLink {
   void set_tlp_tap(std::function<void(const TlpSeen&)> tap) { tlp_tap_ = std::move(tap); }
   /// `tap` is told where the NIC has written to memory of this process. One tap; empty: none.
   void set_write_tap(std::function<void(const std::uint8_t*)> tap) { write_tap_ = std::move(tap); }
+  /// Writes to memory of processes that are on their way have arrived when this returns.
+  void finish_writes();
+  /// Called before the NIC writes to memory of this process: who sees that may look for everything that was written
+  /// before, on any host. Empty: finish_writes.
+  void set_before_write(std::function<void()> before) { before_write_ = std::move(before); }
   /// Memory is read and written as `order` has it, from now on. It outlives the root complex.
   void set_memory_order(MemoryOrder& order) { order_ = &order; }
 
@@ -175,9 +182,13 @@ class RootComplex : public sc_core::sc_module, public PcieLink {
   /// What the NIC may do, of what it is told and was told a moment ago.
   [[nodiscard]] PcieConfig allowed() const;
   [[nodiscard]] std::optional<PcieFaultInjector::Hit> judge_dma(PcieAccess access, const DmaRequest& request);
-  [[nodiscard]] bool copy_from_memory(const DmaRequest& request, std::vector<std::uint8_t>& data);
+  [[nodiscard]] bool copy_from_memory(const DmaRequest& request, const Iommu::Place& from,
+                                      std::vector<std::uint8_t>& data);
   [[nodiscard]] bool copy_from(const Iommu::Place& from, std::vector<std::uint8_t>& data);
   [[nodiscard]] bool copy_to(const Iommu::Place& to, const DmaRequest& request);
+  void begin_read(const DmaRequest& request, const Iommu::Place& from, ReadJob& job);
+  void answer_read(const DmaRequest& request, bool good, ReadJob& job);
+  [[nodiscard]] bool begin_write(const DmaRequest& request, const Iommu::Place& to);
   void read_memory(const DmaRequest& request);
   void write_memory(const DmaRequest& request);
   [[nodiscard]] bool weak_order() const { return order_ != nullptr && order_->weak(); }
@@ -193,6 +204,15 @@ class RootComplex : public sc_core::sc_module, public PcieLink {
   Taps<const DmaRequest&> write_taps_;
   std::function<void(const TlpSeen&)> tlp_tap_;
   std::function<void(const std::uint8_t*)> write_tap_;
+  /// To memory of a process, on its way.
+  struct Write {
+    std::shared_ptr<ProcessMemory> memory;
+    std::shared_ptr<ProcessMemory::Access> access;
+    std::uint64_t address;
+    std::size_t bytes;
+  };
+  std::vector<Write> writes_;
+  std::function<void()> before_write_;
   TlpChecker checker_;
   TlpLine upstream_line_;
   CreditCounter credits_;  ///< Of the NIC's TLPs

@@ -42,7 +42,7 @@ SEEDED = [
     ("pcie_sweep", "{bin}/test_system_pcie_sweep", {"RNIC_SEED": "{seed}", "RNIC_SWEEP": "{n:200}"}),
     ("client_calls", "{bin}/test_driver -w NoTests 'whatever a client asks for*'", {"RNIC_SEED": "{seed}", "RNIC_CALLS": "{n:50000000}"}),
     ("connections", "{bin}/test_system_many_connections", {"RNIC_SEED": "{seed}", "RNIC_NIC": "model", "RNIC_CONNECTIONS": "{n:10000}"}),
-    ("kills", "{bin}/test_server_kills", {"RNIC_SEED": "{seed}", "RNIC_KILLS": "{n:200}", "RNIC_TOOL": "{tool}"}),
+    ("kills", "{bin}/test_server_kills", {"RNIC_SEED": "{seed}", "RNIC_KILLS": "{n:1000}", "RNIC_TOOL": "{tool}"}),
 ]
 # One of many (worlds).
 FUZZED_WORLD = ("fuzz_world", "{tool} fuzz --world {seed} --seed {seed} --frames {n:10000} --json {json}", {})

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "model/pcie.hpp"
-#include "model/process_memory.hpp"
 #include "model/timed_event.hpp"
 
 namespace rnic::testbench {
@@ -18,6 +17,8 @@ namespace {
 /// How often an application may ask for time in vain. More than a driver with thousands of objects does on its way
 /// down.
 constexpr std::uint64_t kPatience = 1'000'000;
+/// Of memory of a process that is looked at without a pause, and simulated time between two such pieces.
+constexpr std::uint64_t kSliceBytes = std::uint64_t{1} << 20, kSliceNs = 200;
 
 }  // namespace
 
@@ -163,22 +164,44 @@ void SimDevice::unmap_pages(const void* p, std::size_t length, std::span<const s
 
 Result<std::vector<std::uint64_t>> SimDevice::map_process_pages(std::int32_t process, std::uint64_t address,
                                                                 std::size_t length, bool writable) {
-  const std::size_t bytes = std::max<std::size_t>(length, 1);
-  const auto memory = [&] { return model::ProcessMemory(process).reach(address, bytes, writable); };
+  const std::uint64_t end = address + std::max<std::size_t>(length, 1);
+  const auto mapping = iommu_.new_mapping();
+  std::vector<std::uint64_t> iovas;
+  for (std::uint64_t next = address; next < end;) {
+    const std::uint64_t bytes = std::min(end - next, kSliceBytes - next % kSliceBytes);
+    if (const auto refused = reach(process, next, bytes, writable); !refused) {
+      iommu_.unmap_process_pages(iovas);
+      return refused.error();
+    }
+    const auto rights = writable ? model::Iommu::Rights::kReadWrite : model::Iommu::Rights::kRead;
+    const auto slice = iommu_.map_process_pages(process, next, bytes, rights, mapping);
+    iovas.insert(iovas.end(), slice.begin(), slice.end());
+    next += bytes;
+    // Others have their turn.
+    if (next < end && time_can_pass()) elapse(kSliceNs);
+  }
+  return iovas;
+}
+
+Result<void> SimDevice::reach(std::int32_t process, std::uint64_t address, std::uint64_t bytes, bool writable) {
+  using Reach = model::ProcessMemory::Reach;
+  const auto memory = [&] {
+    const auto of_process = iommu_.process(process);
+    return of_process == nullptr ? Reach::kForbidden : of_process->reach(address, bytes, writable);
+  };
   switch (witness_ != nullptr ? witness_->reach(process, address, bytes, writable, memory) : memory()) {
-    case model::ProcessMemory::Reach::kYes: break;
-    case model::ProcessMemory::Reach::kNo: return Error::kAccessViolation;
-    case model::ProcessMemory::Reach::kForbidden:
+    case Reach::kYes: break;
+    case Reach::kNo: return Error::kAccessViolation;
+    case Reach::kForbidden:
       if (forbidden_) forbidden_(process);
       return Error::kNotSupported;
   }
-  return iommu_.map_process_pages(process, address, bytes,
-                                  writable ? model::Iommu::Rights::kReadWrite : model::Iommu::Rights::kRead);
+  return {};
 }
 
 void SimDevice::unmap_process_pages(std::int32_t, std::uint64_t, std::size_t, std::span<const std::uint64_t> iovas) {
   try {
-    iommu_.unmap_pages(iovas);
+    iommu_.unmap_process_pages(iovas);
   } catch (const std::invalid_argument& error) {
     misuse_.push_back(std::string("unmap_process_pages: ") + error.what());
   }

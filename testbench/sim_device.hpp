@@ -24,16 +24,16 @@ namespace rnic::testbench {
 /// The device as the driver sees it in a simulated host: registers through the TLM socket `mmio`, memory of the host
 /// behind its IOMMU, interrupts, and simulated time.
 ///
-/// Time passes in read64 (the round trip), wait, elapse and reset_function, and nowhere else. Where none can pass,
-/// because the applications are to stop, the calling thread is being unwound, or it is no SystemC thread at all, the
-/// device counts as gone: read64 gives all ones, removed is true, wait is over at once, and now_ns advances by what it
-/// and elapse were asked for, so that loops with a time limit end.
+/// Time passes in read64 (the round trip), wait, elapse, map_process_pages and reset_function, and nowhere else. Where
+/// none can pass, because the applications are to stop, the calling thread is being unwound, or it is no SystemC thread
+/// at all, the device counts as gone: read64 gives all ones, removed is true, wait is over at once, and now_ns advances
+/// by what it and elapse were asked for, so that loops with a time limit end.
 ///
 /// An application that is to stop, and goes on to ask for time all the same, gets a Stopped out of wait or elapse; none
 /// comes out of a destructor of the driver, whose loops all have a limit.
 ///
-/// Memory of other processes (map_process_pages) is looked at when it is mapped, and reached when the device does; one
-/// that the system keeps from us is kNotSupported.
+/// Memory of other processes (map_process_pages; numbers are those of Iommu::add_process) is looked at when it is
+/// mapped, a piece at a time, and reached when the device does; one that the system keeps from us is kNotSupported.
 ///
 /// Memory outside of HostMemory (stack, heap) may be mapped too, but its addresses differ from run to run.
 class SimDevice : public sc_core::sc_module, public Device {
@@ -128,6 +128,7 @@ class SimDevice : public sc_core::sc_module, public Device {
   [[nodiscard]] std::vector<Piece> pieces_of_burst();
   [[nodiscard]] bool time_can_pass() const;
   void skip(std::uint64_t ns);
+  [[nodiscard]] Result<void> reach(std::int32_t process, std::uint64_t address, std::uint64_t bytes, bool writable);
   [[nodiscard]] tlm::tlm_response_status transport(tlm::tlm_command command, std::uint64_t offset, std::uint8_t* data,
                                                    unsigned length);
 

@@ -50,7 +50,8 @@ std::string describe(const LogRecord& record) {
     case LogKind::kEnd: return "the machine has ended";
     case LogKind::kFrame: return fmt::format("{} bytes come in at socket {}", record.data.size(), record.socket);
     case LogKind::kReach:
-      return fmt::format("process {} registers {} bytes at {:#x}", record.process, record.length, record.address);
+      return fmt::format("{} bytes at {:#x} of address space {} are registered", record.length, record.address,
+                         record.process);
     case LogKind::kDmaRead: return dma("reads");
     case LogKind::kDmaWrite: return dma("writes");
     case LogKind::kAnswer: return fmt::format("connection {} is answered to request {}", record.session, record.number);

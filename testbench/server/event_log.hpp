@@ -69,7 +69,7 @@ struct LogRecord {
   std::uint64_t host{};            ///< kAttach, kReach, kDmaRead, kDmaWrite
   std::uint64_t session{};         ///< kAttach (counted from 0 on), kDetach, kDoorbell, kRequest, kAnswer
   std::uint64_t socket{};          ///< kFrame
-  std::uint64_t process{};         ///< kAttach, kReach
+  std::uint64_t process{};         ///< kAttach; kReach: its address space, by the host's number (Iommu::add_process)
   std::uint64_t address{};         ///< kReach: there; DMA: for the device; kDoorbell: offset in BAR0
   std::uint64_t length{};          ///< kReach: bytes; DMA: dwords; kRest: ps
   std::uint64_t number{};          ///< kRequest, kAnswer

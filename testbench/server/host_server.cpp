@@ -21,15 +21,19 @@ std::uint64_t host_page(const std::uint8_t* at) { return reinterpret_cast<std::u
 
 }  // namespace
 
-HostServer::HostServer(Host& host, Poller& poller, CallThreads& calls, Log log, EventLogWriter* events)
-    : host_(host), poller_(poller), calls_(calls), log_(std::move(log)), events_(events) {
+HostServer::HostServer(Host& host, Poller& poller, CallThreads& calls, Log log, EventLogWriter* events,
+                       MemoryHelpers* helpers)
+    : host_(host), poller_(poller), calls_(calls), log_(std::move(log)), events_(events), helpers_(helpers) {
   host_.root_complex().set_write_tap([this](const std::uint8_t* at) { written(at); });
-  host_.device().observe_forbidden([this](std::int32_t process) {
-    if (std::exchange(forbidden_, process) == process) return;
+  host_.device().observe_forbidden([this](std::int32_t memory) {
+    if (std::exchange(forbidden_, memory) == memory) return;
+    const auto whose = std::find_if(sessions_.begin(), sessions_.end(),
+                                    [memory](const auto& session) { return session->memory() == memory; });
+    if (whose == sessions_.end()) return;
     this->log(
         fmt::format("process {}: the system does not let this one reach its memory "
                     "(/proc/sys/kernel/yama/ptrace_scope, or it is not dumpable): it can register none",
-                    process));
+                    (*whose)->process()));
   });
 }
 

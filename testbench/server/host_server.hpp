@@ -18,6 +18,7 @@
 #include "testbench/server/call_threads.hpp"
 #include "testbench/server/listener.hpp"
 #include "testbench/server/poller.hpp"
+#include "testbench/server/memory_helpers.hpp"
 #include "testbench/server/process_book.hpp"
 #include "testbench/server/process_quota.hpp"
 #include "testbench/server/session.hpp"
@@ -31,8 +32,9 @@ class HostServer {
  public:
   using Log = std::function<void(const std::string&)>;
 
-  /// `host`, `poller`, `calls` and `events` outlive it; what processes say goes to `events`, if there is one.
-  HostServer(Host& host, Poller& poller, CallThreads& calls, Log log, EventLogWriter* events);
+  /// `host`, `poller`, `calls`, `events` and `helpers` outlive it; what processes say goes to `events`, if there is
+  /// one. `helpers` reach into the memory of processes; null: nobody does.
+  HostServer(Host& host, Poller& poller, CallThreads& calls, Log log, EventLogWriter* events, MemoryHelpers* helpers);
   HostServer(const HostServer&) = delete;
   HostServer& operator=(const HostServer&) = delete;
   ~HostServer();
@@ -67,6 +69,10 @@ class HostServer {
   [[nodiscard]] const ProcessBook& book() const { return book_; }
   /// Of a process: that of all of its connections. Throws std::bad_alloc.
   [[nodiscard]] std::shared_ptr<kmd::Account> account_of(std::int32_t process);
+  /// For the memory of a process. Null: none can be had.
+  [[nodiscard]] std::unique_ptr<MemoryHelpers::Helper> start_helper(std::int32_t process) {
+    return helpers_ != nullptr ? helpers_->start(process) : nullptr;
+  }
   void log(const std::string& line) { log_(host_.basename() + (": " + line)); }
 
   /// What a session may map of memory at `at`; from now on it is told what the device writes there. Nothing: it is no
@@ -97,6 +103,7 @@ class HostServer {
   CallThreads& calls_;
   const Log log_;
   EventLogWriter* const events_;
+  MemoryHelpers* const helpers_;
   std::unique_ptr<kmd::KernelDevice> kernel_;
   std::unique_ptr<ManagementThread> management_;
   std::unique_ptr<NetworkThread> network_;
@@ -109,7 +116,7 @@ class HostServer {
   std::unordered_map<std::int32_t, std::weak_ptr<kmd::Account>> accounts_;  ///< By process
   SimulatedInstant simulated_;
   std::uint64_t seen_wakes_ = 0;
-  std::int32_t forbidden_ = 0;  ///< The last process whose memory could not be reached
+  std::int32_t forbidden_ = 0;  ///< The last memory that could not be reached
 };
 
 }  // namespace rnic::testbench

@@ -40,13 +40,18 @@ MachineServer::MachineServer(World& world, MachineServerOptions options, std::fu
       guests_.back()->nic().checker().set_late_entries(options_.late_entries);
       continue;
     }
-    hosts_.push_back(std::make_unique<HostServer>(world.host(i), poller_, calls_, log_, options_.log));
+    hosts_.push_back(
+        std::make_unique<HostServer>(world.host(i), poller_, calls_, log_, options_.log, options_.helpers));
+    world.host(i).root_complex().set_before_write([this] {
+      for (const auto& host : hosts_) host->host().root_complex().finish_writes();
+    });
   }
   for (std::size_t i = 0; options_.log != nullptr && i < world.hosts(); ++i)
     recorders_.push_back(std::make_unique<MemoryRecorder>(world.host(i), *options_.log));
 }
 
 MachineServer::~MachineServer() {
+  for (const auto& host : hosts_) host->host().root_complex().set_before_write({});
   // They keep what belongs to the hosts.
   calls_.forget();
 }

@@ -34,7 +34,8 @@ struct MachineServerOptions {
   bool paused = false;                              ///< Time stands still until the first pause()
   std::function<nlohmann::ordered_json()> figures;  ///< Answers the question "figures" at the control socket
   std::function<void(nlohmann::ordered_json)> run;  ///< Takes what the line "run JSON" there says
-  EventLogWriter* log = nullptr;  ///< Hears all that comes from outside, if it is there; outlives the server
+  MemoryHelpers* helpers = nullptr;  ///< For the memory of processes; outlives the server. Null: it is out of reach
+  EventLogWriter* log = nullptr;     ///< Hears all that comes from outside, if it is there; outlives the server
 };
 
 /// A world that runs by itself, for processes that come to its hosts (docs/server.md), or once more as a log says

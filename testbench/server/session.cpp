@@ -15,6 +15,17 @@ namespace rnic::testbench {
 Session::Session(HostServer& host, std::int32_t process)
     : host_(host), process_(process), account_(host.account_of(process)), record_(host.book().begin(process)) {}
 
+Session::~Session() {
+  if (memory_ != 0) host_.host().iommu().remove_process(memory_);
+}
+
+/// That which the process had when it opened its first client, and no other: a program that takes its place, or gets
+/// its number, has none of its regions.
+AddressSpace Session::find_memory() {
+  if (memory_ == 0) memory_ = host_.host().iommu().add_process(reach_memory());
+  return {AddressSpace::Kind::kProcess, memory_};
+}
+
 bool Session::own_page(std::uint64_t offset, std::uint32_t bytes) const {
   if (offset % bytes != 0) return false;
   for (const auto& [number, one] : clients_) {
@@ -74,7 +85,7 @@ void Session::open_client(const remote::FrameHeader& header) {
   run([this, header, free, one] {
     Result<std::unique_ptr<kmd::Client>> made = Error::kDeviceFailed;
     if (const auto well = host_.kernel().recover(); well) {
-      made = kmd::Client::create(host_.kernel(), false, {AddressSpace::Kind::kProcess, process_}, account_);
+      made = kmd::Client::create(host_.kernel(), false, find_memory(), account_);
     } else {
       made = well.error();
     }

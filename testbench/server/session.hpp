@@ -14,6 +14,7 @@
 #include "driver/kmd/client.hpp"
 #include "driver/remote/doorbell_ring.hpp"
 #include "driver/remote/protocol.hpp"
+#include "model/process_memory.hpp"
 #include "testbench/server/event_pipe.hpp"
 #include "testbench/server/frame_reader.hpp"
 #include "testbench/server/process_book.hpp"
@@ -39,10 +40,12 @@ class Session : public std::enable_shared_from_this<Session> {
  public:
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
-  virtual ~Session() = default;
+  virtual ~Session();
 
   /// Of the process.
   [[nodiscard]] std::int32_t process() const { return process_; }
+  /// The number that the host has for the memory of the process; 0: none yet.
+  [[nodiscard]] std::int32_t memory() const { return memory_; }
   /// The connection has ended, and nothing is left of it in the kernel driver.
   [[nodiscard]] bool over() const { return ended_ && calls_ == 0 && clients_.empty(); }
   [[nodiscard]] bool ended() const { return ended_; }
@@ -104,6 +107,8 @@ class Session : public std::enable_shared_from_this<Session> {
   };
   /// False: the process does not take it.
   [[nodiscard]] virtual bool send(const Answer& answer) = 0;
+  /// What memory its process has now. Null: it cannot be reached.
+  [[nodiscard]] virtual std::shared_ptr<model::ProcessMemory> reach_memory() { return nullptr; }
   /// There is no connection any more.
   virtual void disconnect() {}
   /// The word of a client that says how the device is.
@@ -119,6 +124,7 @@ class Session : public std::enable_shared_from_this<Session> {
   };
 
   void open_client(const remote::FrameHeader& header);
+  [[nodiscard]] AddressSpace find_memory();
   void close_client(const remote::FrameHeader& header);
   void call(RequestFrame frame);
   void map(const RequestFrame& frame);
@@ -137,6 +143,7 @@ class Session : public std::enable_shared_from_this<Session> {
   bool ended_ = false;
   std::size_t calls_ = 0;  ///< Under way
   std::uint64_t calls_made_ = 0, doorbells_made_ = 0;
+  std::int32_t memory_ = 0;
   std::map<std::uint32_t, std::shared_ptr<OneClient>> clients_;  ///< By number, below remote::kMostClients
 };
 

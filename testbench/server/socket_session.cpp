@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 
@@ -15,6 +16,7 @@
 
 #include "driver/remote/outside_time.hpp"
 #include "testbench/server/event_log_writer.hpp"
+#include "testbench/server/helped_memory.hpp"
 #include "testbench/server/host_server.hpp"
 
 namespace rnic::testbench {
@@ -74,6 +76,7 @@ SocketSession::SocketSession(HostServer& host, Listener::Peer peer)
 SocketSession::~SocketSession() { munmap(memory_, sizeof *memory_); }
 
 bool SocketSession::take() {
+  if (helped_ != nullptr && !helped_->lost().empty()) hang_up(helped_->lost());
   const bool rang = take_doorbells();
   return take_requests() || rang;
 }
@@ -161,6 +164,17 @@ void SocketSession::hang_up(const std::string& why) {
   if (ended()) return;
   if (log_ != nullptr) log_->detach(number_);
   end(why);
+}
+
+std::shared_ptr<model::ProcessMemory> SocketSession::reach_memory() {
+  auto helper = host().start_helper(process());
+  if (helper == nullptr) return nullptr;
+  auto memory = std::make_shared<HelpedMemory>(std::move(helper));
+  if (memory->opened() != HelpedMemory::Reach::kYes) return nullptr;
+  // What was opened by number is that of this process if it is still there.
+  pollfd what{.fd = process_end_.get(), .events = POLLIN, .revents = 0};
+  if (poll(&what, 1, 0) == 0) helped_ = memory;
+  return helped_;
 }
 
 void SocketSession::disconnect() {

@@ -6,6 +6,7 @@
 
 #include "driver/remote/connection_memory.hpp"
 #include "testbench/server/frame_reader.hpp"
+#include "testbench/server/helped_memory.hpp"
 #include "testbench/server/listener.hpp"
 #include "testbench/server/poller.hpp"
 #include "testbench/server/session.hpp"
@@ -41,6 +42,7 @@ class SocketSession : public Session {
  private:
   SocketSession(HostServer& host, Listener::Peer peer);
   [[nodiscard]] bool send(const Answer& answer) override;
+  [[nodiscard]] std::shared_ptr<model::ProcessMemory> reach_memory() override;
   void disconnect() override;
   void show_status(std::uint32_t client, std::uint32_t word) override { memory_->status[client].store(word); }
   void rouse() override { memory_->wakes.advance(); }
@@ -59,6 +61,7 @@ class SocketSession : public Session {
   Poller::Watch socket_watch_{}, process_watch_{}, bell_watch_{};
   EventLogWriter* log_{};
   std::uint64_t number_{};                ///< In the log
+  std::shared_ptr<HelpedMemory> helped_;  ///< Null: its memory is out of reach, or nothing has asked for it
   FrameReader frames_;
   bool greeted_ = false;
   bool socket_readable_ = false;

@@ -130,6 +130,7 @@ int run_serve_command(ServeArguments& arguments) {
   make_run_folder(arguments.folder);
   raise_descriptor_limit();
   const Signals signals;
+  MemoryHelpers helpers;
   const auto log = begin_log(arguments);
   DrawnWorld drawn = arguments.machine.world.draw();
   arguments.outputs.report.observe(drawn.options);
@@ -140,6 +141,7 @@ int run_serve_command(ServeArguments& arguments) {
   options.folder = arguments.folder;
   options.paused = arguments.paused;
   options.late_entries = arguments.late_entries;
+  options.helpers = &helpers;
   options.log = log.get();
   MachineServer* running = nullptr;
   options.figures = [&] { return programs.figures(*running); };

@@ -67,6 +67,44 @@ Room room_of(const std::string& socket) {
       .domains = count_of([&] { return context->alloc_pd(); }, kAll)};
 }
 
+/// What the machine's process has of the system.
+struct Held {
+  std::size_t descriptors, mappings, processes;
+  bool operator==(const Held&) const = default;
+};
+
+std::size_t lines_of(const std::string& file, const std::string& only = "") {
+  std::ifstream in(file);
+  std::size_t lines = 0;
+  for (std::string line; std::getline(in, line);) lines += line.find(only) != std::string::npos ? 1 : 0;
+  return lines;
+}
+
+/// Descendants, those that have ended and nobody has asked for among them.
+std::size_t descendants_of(pid_t process) {
+  const std::string folder = "/proc/" + std::to_string(process);
+  std::size_t all = 0;
+  std::ifstream in(folder + "/task/" + std::to_string(process) + "/children");
+  for (pid_t child = 0; in >> child;) all += 1 + descendants_of(child);
+  return all;
+}
+
+Held held_by(pid_t machine) {
+  return {.descriptors = test::descriptors_of(machine),
+          .mappings = lines_of("/proc/" + std::to_string(machine) + "/maps", "memfd:"),
+          .processes = descendants_of(machine)};
+}
+
+/// When those that have gone have been missed.
+Held settled(pid_t machine, const Held& wanted) {
+  Held now = held_by(machine);
+  for (int i = 0; i < 500 && now != wanted; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    now = held_by(machine);
+  }
+  return now;
+}
+
 pid_t start_victim(const ServerProcess& server, unsigned seed) {
   const std::string first = server.socket(0), second = server.socket(1), number = std::to_string(seed);
   const pid_t child = fork();
@@ -124,8 +162,12 @@ class Bystander {
 }  // namespace
 
 TEST_CASE("processes that are killed at random give everything back, and others do not notice") {
-  const char* const wanted = std::getenv("RNIC_KILLS");
-  const unsigned kills = wanted != nullptr ? static_cast<unsigned>(std::strtoul(wanted, nullptr, 10)) : 40;
+  const auto from_environment = [](const char* name, unsigned otherwise) {
+    const char* const text = std::getenv(name);
+    return text != nullptr ? static_cast<unsigned>(std::strtoul(text, nullptr, 10)) : otherwise;
+  };
+  const unsigned kills = from_environment("RNIC_KILLS", 40), seed = from_environment("RNIC_SEED", 1);
+  CAPTURE(kills, seed);
   // A process may have all that there is, so that nothing can be missing unseen.
   Tool tool;
   std::ofstream(tool.folder() + "/m.toml") << "[quota]\nopens = 1000\nqueue_pairs = 1000\ncompletion_queues = 1000\n"
@@ -133,11 +175,12 @@ TEST_CASE("processes that are killed at random give everything back, and others 
                                               "protection_domains = 10000\n";
   ServerProcess server({tool.folder() + "/m.toml"});
   const std::array before{room_of(server.socket(0)), room_of(server.socket(1))};
+  const Held alone = settled(server.process(), {});
   CHECK(before[0].queue_pairs > 200);
   CHECK(before[0].regions == 2'000);
   {
     Bystander one(server, 0), two(server, 1);
-    std::mt19937 random(1);
+    std::mt19937 random(seed);
     for (unsigned killed = 0; killed < kills;) {
       std::vector<pid_t> victims;
       for (unsigned i = 0; i < 2; ++i) victims.push_back(start_victim(server, static_cast<unsigned>(random())));
@@ -161,5 +204,8 @@ TEST_CASE("processes that are killed at random give everything back, and others 
             after.domains);
     CHECK(after == before[host]);
   }
+  const Held now = settled(server.process(), alone);
+  CAPTURE(alone.descriptors, now.descriptors, alone.mappings, now.mappings, alone.processes, now.processes);
+  CHECK(now == alone);
   CHECK(server.end(SIGTERM) == 0);
 }
