@@ -1454,7 +1454,12 @@ TEST_CASE("send_queue: qp_reset and a flush wait for a memory operation", "[rtl]
   write_memory_wqe(world, 4, WqeOpcode::kLocalInvalidate, 5);
   world.ring(4);
   world.bench.run_until([&] { return world.bench.dut->mem_op_valid_o != 0; }, 1000, "operation");
-  world.change(4, [](rtl::SendCtx& ctx) { ctx.state = static_cast<std::uint8_t>(QpState::kErr); });
+  // As qp_error does it.
+  world.change(4, [](rtl::SendCtx& ctx) {
+    ctx.state = static_cast<std::uint8_t>(QpState::kErr);
+    ctx.exec_idx = ctx.pi;
+    ctx.buf_count = 0;
+  });
   world.bench.run(200);
   CHECK(world.flushes.empty());
   auto& dut = *world.bench.dut;
