@@ -1698,7 +1698,7 @@ TEST_CASE("send_queue: whatever asks for a flush at whatever time, there is one 
     world.flush_rate = round % 2 ? 0.3 : 0.1;
     for (int qp = 0; qp < kQps; ++qp) {
       world.set_up(qp, [](rtl::SendCtx& ctx) { ctx.log_depth = 7; });
-      write_memory_wqe(world, qp, WqeOpcode::kLocalInvalidate, 5);
+      write_memory_wqe(world, qp, WqeOpcode::kBindWindow2, 5);
       world.ring(qp);
     }
     world.bench.run(400);
@@ -1751,7 +1751,7 @@ TEST_CASE("send_queue: what wakes a QP while it is being forgotten is forgotten,
     world.set_up(qp, [](rtl::SendCtx& ctx) { ctx.log_depth = 6; });
     // A memory operation holds up the reset.
     world.mem_ops.open = false;
-    write_memory_wqe(world, qp, WqeOpcode::kLocalInvalidate, 5);
+    write_memory_wqe(world, qp, WqeOpcode::kBindWindow2, 5);
     world.ring(qp);
     world.bench.run_until([&] { return dut.mem_op_valid_o != 0; }, 1000, "operation");
     if (failed) world.change(qp, [](rtl::SendCtx& ctx) { ctx.state = static_cast<std::uint8_t>(QpState::kErr); });
@@ -1814,7 +1814,7 @@ TEST_CASE("send_queue: failures that have to wait are told once each, and others
       const auto index = queue.pi;
       const auto at = queue.setup.sq_base + std::uint64_t{queue.stride()} * (index % queue.depth());
       if (kind == kMemory) {
-        write_memory_wqe(world, qp, WqeOpcode::kLocalInvalidate, 5);
+        write_memory_wqe(world, qp, WqeOpcode::kBindWindow2, 5);
       } else {
         world.write_wqe(qp, inline_write(8));
         queue.expected.clear();
