@@ -5,7 +5,7 @@
 namespace rnic::nd2 {
 namespace {
 
-constexpr DWORD kKnownFlags =
+constexpr DWORD kQueryFlags =
     ND_QUERY_EXCLUDE_EMULATOR_ADDRESSES | ND_QUERY_EXCLUDE_NDv1_ADDRESSES | ND_QUERY_EXCLUDE_NDv2_ADDRESSES;
 
 /// Good for the link alone (RFC 4291, 2.5.6).
@@ -73,7 +73,7 @@ HRESULT Framework::query_address_list(DWORD flags, SOCKET_ADDRESS_LIST* list, SI
       [&] {
         const auto from = provider();
         if (from == nullptr) return ND_DEVICE_NOT_READY;
-        if ((flags & ~kKnownFlags) != 0) return ND_INVALID_PARAMETER_1;
+        if ((flags & ~kQueryFlags) != 0) return ND_INVALID_PARAMETER_1;
         if (bytes == nullptr) return ND_INVALID_PARAMETER_3;
         std::vector<FoundAdapter> adapters;
         if ((flags & ND_QUERY_EXCLUDE_NDv2_ADDRESSES) == 0) adapters = from->adapters();

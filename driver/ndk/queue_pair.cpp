@@ -18,7 +18,7 @@ constexpr ULONG kWriteFlags = kCommonFlags | NDK_OP_FLAG_INLINE;
 // Their write right is ALLOW_REMOTE_WRITE, whole.
 constexpr ULONG kBindFlags = kCommonFlags | NDK_OP_FLAG_ALLOW_REMOTE_READ | NDK_OP_FLAG_ALLOW_REMOTE_WRITE;
 constexpr ULONG kFastRegisterFlags = kBindFlags | NDK_OP_FLAG_RDMA_READ_SINK;
-constexpr ULONG kRemoteWriteBit = NDK_OP_FLAG_ALLOW_REMOTE_WRITE & ~NDK_OP_FLAG_ALLOW_LOCAL_WRITE;
+constexpr ULONG kRemoteWriteFlag = NDK_OP_FLAG_ALLOW_REMOTE_WRITE & ~NDK_OP_FLAG_ALLOW_LOCAL_WRITE;
 
 umd::MemoryOptions options_of(PVOID context, ULONG flags) {
   return {.id = reinterpret_cast<std::uintptr_t>(context),
@@ -212,7 +212,7 @@ NTSTATUS QueuePair::receive(NDK_QP* face, PVOID context, const NDK_SGE* sgl, ULO
 NTSTATUS QueuePair::bind(NDK_QP* face, PVOID context, NDK_MR* mr, NDK_MW* mw, const void* address, SIZE_T length,
                          ULONG flags) {
   auto& qp = of(face);
-  const bool write = (flags & kRemoteWriteBit) != 0;
+  const bool write = (flags & kRemoteWriteFlag) != 0;
   if (mr == nullptr || mw == nullptr || (flags & ~kBindFlags) != 0 ||
       write != ((flags & NDK_OP_FLAG_ALLOW_LOCAL_WRITE) != 0)) {
     return qp.refuse(STATUS_INVALID_PARAMETER);
@@ -248,7 +248,7 @@ NTSTATUS QueuePair::fast_register(NDK_QP* face, PVOID context, NDK_MR* mr, ULONG
                         .local_write = local_write,
                         .read_sink = (flags & NDK_OP_FLAG_RDMA_READ_SINK) != 0,
                         .remote_read = (flags & NDK_OP_FLAG_ALLOW_REMOTE_READ) != 0,
-                        .remote_write = (flags & kRemoteWriteBit) != 0};
+                        .remote_write = (flags & kRemoteWriteFlag) != 0};
   const std::uint32_t room = qp.core_->inline_pages();
   auto prepared = region.prepare(range, room);
   if (!prepared && prepared.error() == Error::kOutOfResources) {

@@ -11,7 +11,7 @@ namespace {
 using rnic::win32::Event;
 
 constexpr SIZE_T kPage = 4096, kUnit = 16;
-constexpr LONGLONG kNanosecondsPerSecond = 1'000'000'000;
+constexpr LONGLONG kCountsPerSecond = 1'000'000'000;
 
 static_assert(sizeof(Event) <= sizeof(KEVENT) && alignof(Event) <= alignof(KEVENT));
 
@@ -38,7 +38,7 @@ NTSTATUS KeWaitForSingleObject(PVOID event, KWAIT_REASON, KPROCESSOR_MODE, BOOLE
 }
 
 LARGE_INTEGER KeQueryPerformanceCounter(LARGE_INTEGER* frequency) {
-  if (frequency != nullptr) frequency->QuadPart = kNanosecondsPerSecond;
+  if (frequency != nullptr) frequency->QuadPart = kCountsPerSecond;
   LARGE_INTEGER count{};
   count.QuadPart = static_cast<LONGLONG>(rnic::win32::surroundings().now_ns());
   return count;
