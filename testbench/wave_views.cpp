@@ -1,6 +1,7 @@
 #include "testbench/wave_views.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstdint>
 #include <fstream>
@@ -107,7 +108,15 @@ std::string top_of(const FstFile& file) {
 class SurferView {
  public:
   explicit SurferView(const std::filesystem::path& fst) : out_(std::filesystem::path(fst).replace_extension("sucl")) {}
-  void begin(std::string_view title) { out_ << "divider_add " << title << '\n'; }
+  /// A title is one word for Surfer.
+  void begin(std::string_view title) {
+    std::string word;
+    for (const char c : title) {
+      const bool letter = std::isalnum(static_cast<unsigned char>(c)) != 0;
+      if (letter || (!word.empty() && word.back() != '_')) word += letter ? c : '_';
+    }
+    out_ << "divider_add " << word << '\n';
+  }
   void add(const FstSignal& signal) { out_ << "variable_add " << signal.path() << '\n'; }
   /// The whole file, then magnified by two until `span_ps` of `whole_ps` are shown, around the mark.
   void show(double whole_ps, double span_ps, std::uint64_t mark_ps) {
