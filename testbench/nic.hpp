@@ -43,7 +43,8 @@ class Nic {
   virtual void start_trace(const std::string& path, const TraceRange& range = {}) = 0;
   virtual void flush_trace() = 0;
   virtual void stop_trace() = 0;
-  /// As VerilatedNic; also of chips that a power_cycle brings. The reference NIC has no blocks to tell of.
+  /// As VerilatedNic; also of chips that a power_cycle brings. The reference NIC has no blocks: it
+  /// reports requests, packets, completions and counters.
   virtual void listen(NicListener* listener) = 0;
   virtual void finish_edge() = 0;
 

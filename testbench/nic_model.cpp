@@ -37,11 +37,21 @@ void NicModel::power_cycle(const NicOptions& options) {
 
 void NicModel::reset() {
   core_.reset();
+  if (observer_) observer_->reset();
   completions_.clear();
   transmitting_ = false;
   asleep_ = false;
   reset_end_ = edges_.first_edge_at(model::now_ps() + 1) + options_.reset_cycles;
   schedule(reset_end_);
+}
+
+void NicModel::listen(NicListener* listener) {
+  observer_ = nullptr;
+  if (listener != nullptr) {
+    observer_ = std::make_unique<NicModelObserver>(
+        *listener, [this] { return edges_.edge(born_ + core_->clock.now() / reference::kCycle); });
+  }
+  if (core_) core_->observer = observer_.get();
 }
 
 /// The next edge is `number`, or the next one behind it at which it looks.
@@ -59,6 +69,7 @@ void NicModel::cycle() {
   if (!core_) {
     if (cycle_ < reset_end_) return schedule(reset_end_);
     core_ = std::make_unique<reference::Nic>();
+    core_->observer = observer_.get();
     born_ = cycle_;
     model::FrameBeat lost;
     while (ethernet_.receive(lost)) {

@@ -9,6 +9,7 @@
 #include "model/timed_event.hpp"
 #include "testbench/edge_clock.hpp"
 #include "testbench/nic.hpp"
+#include "testbench/nic_model_observer.hpp"
 
 namespace rnic::testbench {
 
@@ -27,7 +28,7 @@ class NicModel : public sc_core::sc_module, public Nic {
   void start_trace(const std::string&, const TraceRange&) override {}
   void flush_trace() override {}
   void stop_trace() override {}
-  void listen(NicListener*) override {}
+  void listen(NicListener* listener) override;
   void finish_edge() override {}
   [[nodiscard]] const PortActivity& activity() const override { return activity_; }
   [[nodiscard]] std::vector<std::string> state() override;
@@ -54,9 +55,10 @@ class NicModel : public sc_core::sc_module, public Nic {
   model::EthernetLink& ethernet_;
   NicOptions options_;
   EdgeClock edges_;
-  std::unique_ptr<reference::Nic> core_;  ///< Null: in reset
-  std::uint64_t cycle_ = 0;               ///< Number of the present edge
-  std::uint64_t born_ = 0;                ///< Edge at which the reset ended
+  std::unique_ptr<reference::Nic> core_;        ///< Null: in reset
+  std::unique_ptr<NicModelObserver> observer_;  ///< Or null
+  std::uint64_t cycle_ = 0;                     ///< Number of the present edge
+  std::uint64_t born_ = 0;                      ///< Edge at which the reset ended
   std::uint64_t reset_end_ = 0;
   std::uint64_t clocked_ = 0;
   bool asleep_ = false;

@@ -61,6 +61,7 @@ Task<Done> Responder::send_answer(QpPtr qp, Packet packet) {
   packet.path = qp->a.path;
   packet.path.source_mac = nic_.mac;
   packet.dest_qpn = qp->a.dest_qpn;
+  if (nic_.observer != nullptr) nic_.observer->sends(*qp, packet, nullptr);
   nic_.port.send(build(packet), [] {});
   co_return Done{};
 }

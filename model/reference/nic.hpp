@@ -9,6 +9,7 @@
 #include "model/reference/datagrams.hpp"
 #include "model/reference/ethernet.hpp"
 #include "model/reference/memory.hpp"
+#include "model/reference/observer.hpp"
 #include "model/reference/outside.hpp"
 #include "model/reference/pcie.hpp"
 #include "model/reference/port.hpp"
@@ -49,7 +50,10 @@ class Nic {
   [[nodiscard]] bool quiet() const { return pcie.quiet() && port.out.empty(); }
   void set_enable(bool on);
 
-  void count(Count counter) { ++counters_[static_cast<std::size_t>(counter)]; }
+  void count(Count counter) {
+    ++counters_[static_cast<std::size_t>(counter)];
+    if (observer != nullptr) observer->counts(counter);
+  }
   /// Counters of a queue pair stay at their greatest.
   void count(Qp& qp, QpCount counter) {
     if (auto& value = qp.counters[static_cast<std::size_t>(counter)]; value != ~std::uint32_t{0}) ++value;
@@ -57,9 +61,11 @@ class Nic {
   void count(Qp& qp, Count counter, QpCount own) {
     count(counter);
     count(qp, own);
+    if (observer != nullptr) observer->counts(qp, counter);
   }
   [[nodiscard]] std::uint64_t counter(std::size_t index) const { return counters_[index]; }
 
+  Observer* observer = nullptr;  ///< Or none
   Settings settings;
   Clock clock;
   std::uint64_t mac = 0;

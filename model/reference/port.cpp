@@ -68,7 +68,7 @@ void Port::take(const Bytes& frame, bool bad) {
   const bool datagram = packet.service() == QpType::Ud;
   if (packet.path.dest_mac != nic_.mac && packet.dest_qpn == kMulticastQpn && datagram) {
     const auto* members = nic_.datagrams.members(packet.path.dest);
-    if (members == nullptr) return nic_.count(Count::RxNoQp);
+    if (members == nullptr) return drop(packet, Count::RxNoQp);
     for (const std::uint32_t qpn : std::set(*members)) {
       nic_.count(Count::MulticastCopies);
       packet.dest_qpn = qpn;
@@ -79,11 +79,21 @@ void Port::take(const Bytes& frame, bool bad) {
   deliver(packet, false);
 }
 
+void Port::drop(const Packet& packet, Count why) {
+  nic_.count(why);
+  if (nic_.observer != nullptr) nic_.observer->drops(packet, why);
+}
+
+void Port::drop(const Packet& packet, Qp& qp, Count why, QpCount own) {
+  nic_.count(qp, own);
+  drop(packet, why);
+}
+
 /// To the queue pair that it is for, if that takes it (9.6.1).
 void Port::deliver(const Packet& packet, bool to_group) {
   const QpPtr qp = nic_.qps.find(packet.dest_qpn);
-  if (!qp) return nic_.count(Count::RxNoQp);
-  if (packet.service() != qp->type || !qp->receives()) return nic_.count(*qp, Count::RxBadState, QpCount::BadState);
+  if (!qp) return drop(packet, Count::RxNoQp);
+  if (packet.service() != qp->type || !qp->receives()) return drop(packet, *qp, Count::RxBadState, QpCount::BadState);
   if (qp->type == QpType::RawPacket) {
     qp->requests_in.push_back(packet);
     return qp->request_signal.raise();
@@ -95,8 +105,8 @@ void Port::deliver(const Packet& packet, bool to_group) {
                                            : packet.path.dest == a.path.source && packet.path.source == a.path.dest &&
                                                  packet.path.vid() == a.path.vid()));
   if (!right_addresses || !same_partition(packet.pkey, a.pkey))
-    return nic_.count(*qp, Count::RxBadPeer, QpCount::BadPeer);
-  if (qp->type == QpType::Ud && packet.qkey != a.qkey) return nic_.count(*qp, Count::RxBadQkey, QpCount::BadQkey);
+    return drop(packet, *qp, Count::RxBadPeer, QpCount::BadPeer);
+  if (qp->type == QpType::Ud && packet.qkey != a.qkey) return drop(packet, *qp, Count::RxBadQkey, QpCount::BadQkey);
   if (qp->type == QpType::Rc && is_response(packet.kind())) {
     qp->responses_in.push_back(packet);
     qp->response_signal.raise();

@@ -4,7 +4,7 @@
 
 #include "model/reference/clock.hpp"
 #include "model/reference/outside.hpp"
-#include "model/reference/packet.hpp"
+#include "model/reference/qp.hpp"
 
 namespace rnic::reference {
 
@@ -33,6 +33,8 @@ class Port {
   static constexpr std::size_t kRoom = 16384;
 
   void take(const Bytes& frame, bool bad);
+  void drop(const Packet& packet, Qp& qp, Count why, QpCount own);
+  void drop(const Packet& packet, Count why);
 
   Nic& nic_;
   std::size_t waiting_bytes_ = 0;

@@ -196,6 +196,7 @@ Task<Done> Qps::reset(QpPtr qp) {
     return q.sq_retired == q.sq_producer && (q.use_srq ? !q.receive : q.rq_done == q.rq_producer);
   };
   while (qp->busy != 0 || !flushed(*qp)) co_await qp->rest_signal.wait();
+  if (nic_.observer != nullptr) nic_.observer->resets(*qp);
   qp->state = QpState::Reset;
   qp->leaving = false;
   ++qp->life;

@@ -64,9 +64,10 @@ void Queues::complete(std::uint32_t cqn, const Completion& completion) {
   }
   const std::uint32_t position = between(cq->origin, cq->producer), depth = 1u << cq->log_depth;
   const bool phase = (position >> cq->log_depth & 1) == 0;
-  nic_.pcie.write(cq->base + std::uint64_t{position % depth} * kEntryBytes,
-                  encode(completion, nic_.clock.now(), phase));
+  const std::uint64_t address = cq->base + std::uint64_t{position % depth} * kEntryBytes;
+  nic_.pcie.write(address, encode(completion, nic_.clock.now(), phase));
   cq->producer = (cq->producer + 1) & kMask24;
+  if (nic_.observer != nullptr) nic_.observer->completes(*cq, address, completion);
   if (completion.solicited || completion.status != Status::Success) cq->solicited = cq->producer;
   nic_.count(Count::Cqes);
   look_at_arm(*cq);

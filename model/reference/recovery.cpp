@@ -43,6 +43,7 @@ Task<Done> Requester::take_responses(QpPtr qp) {
     AtWork work(qp);
     Packet packet = std::move(qp->responses_in.front());
     qp->responses_in.pop_front();
+    if (nic_.observer != nullptr) nic_.observer->takes(packet);
     if (qp->type != QpType::Rc || (qp->state != QpState::Rts && qp->state != QpState::Sqd)) {
       nic_.count(*qp, Count::RxBadState, QpCount::BadState);
     } else if (packet.kind() == op::Acknowledge) {
@@ -50,6 +51,7 @@ Task<Done> Requester::take_responses(QpPtr qp) {
     } else {
       co_await take_data(qp, std::move(packet));
     }
+    if (nic_.observer != nullptr) nic_.observer->taken(*qp, true);
   }
   co_return Done{};
 }

@@ -163,6 +163,7 @@ Task<Done> Requester::begin(QpPtr qp) {
   }
   qp->next_psn = (qp->next_psn + request.packets) & kMask24;
   qp->requests.push_back(std::move(request));
+  if (good && nic_.observer != nullptr) nic_.observer->begins(*qp, qp->requests.back());
   if (!good) {
     fail(*qp, qp->requests.back(), Status::LocQpOpErr, 0);
   } else if (qp->requests.back().wqe.is_memory()) {
@@ -317,6 +318,7 @@ void Requester::send_one(const QpPtr& qp, Request& request, std::uint32_t psn, c
   qp->send_psn = end;
   if (qp->type != QpType::RawPacket) nic_.count(Count::TxRequests);
   const std::uint64_t life = qp->life, try_no = qp->try_no;
+  if (nic_.observer != nullptr) nic_.observer->sends(*qp, packet, &request);
   Packet head = packet;
   head.payload.clear();
   nic_.port.send(build(packet),
@@ -360,6 +362,7 @@ void Requester::retire(Qp& qp) {
     const bool failed = request.failed != Status::Success;
     qp.sq_retired = static_cast<std::uint16_t>(request.wqe.index + 1);
     record = request.wqe.silent && !failed;
+    if (nic_.observer != nullptr) nic_.observer->retires(qp, request);
     if (!record) {
       Completion entry;
       entry.status = request.failed;

@@ -42,6 +42,7 @@ Task<Done> Responder::take_requests(QpPtr qp) {
     AtWork work(qp);
     Packet packet = std::move(qp->requests_in.front());
     qp->requests_in.pop_front();
+    if (nic_.observer != nullptr) nic_.observer->takes(packet);
     if (qp->state == QpState::Rtr) nic_.qps.established(*qp);
     if (qp->type == QpType::Rc) {
       co_await take_reliable(qp, std::move(packet));
@@ -50,6 +51,7 @@ Task<Done> Responder::take_requests(QpPtr qp) {
     } else {
       co_await take_datagram(qp, std::move(packet));
     }
+    if (nic_.observer != nullptr) nic_.observer->taken(*qp, false);
   }
   co_return Done{};
 }

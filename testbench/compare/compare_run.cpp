@@ -11,6 +11,7 @@
 #include "testbench/compare/program_vector.hpp"
 #include "testbench/compare/shrink.hpp"
 #include "testbench/compare/world_process.hpp"
+#include "testbench/interrupt.hpp"
 
 namespace rnic::testbench {
 namespace {
@@ -82,7 +83,8 @@ class Compare {
     std::uint64_t seed = options_.seed, given = 0;
     std::deque<std::pair<Lane*, RandomProgram>> under_way;
     const auto give = [&](Lane* lane) {
-      if (given >= options_.operations || report_.differences.size() >= options_.most_differences) return;
+      if (given >= options_.operations || report_.differences.size() >= options_.most_differences || interrupted())
+        return;
       RandomProgram program = make_program(seed++, options_.limits);
       given += program.operations();
       lane->give(program);
@@ -99,6 +101,7 @@ class Compare {
       if (progress_) progress_(report_.operations);
       give(lane);
     }
+    report_.interrupted = interrupted() && report_.operations < options_.operations;
     return std::move(report_);
   }
 
@@ -126,7 +129,7 @@ class Compare {
     FoundDifference entry{program.seed, 0, found, found, {}};
     const auto stop = std::chrono::steady_clock::now() + kShrinkTime;
     const auto shows = [&](const RandomProgram& one) {
-      if (std::chrono::steady_clock::now() > stop) return false;
+      if (interrupted() || std::chrono::steady_clock::now() > stop) return false;
       const auto outcome = ends ? lane.run_if_it_ends(one) : lane.run(one);
       if (!outcome || outcome->first.contains("malformed")) return false;
       const auto difference = find_difference(one, outcome->first, outcome->second);

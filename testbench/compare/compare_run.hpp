@@ -40,11 +40,13 @@ struct CompareReport {
   std::map<std::string, std::uint64_t>
       failures;  ///< What ended otherwise than a program means, by sort, in both worlds
   std::vector<FoundDifference> differences;
+  bool interrupted = false;  ///< By the user: programs that had begun have come to their end
 };
 
 /// Runs random programs on two worlds, and holds what has come of them against each other. A world runs in a process of
-/// its own, because SystemC elaborates once a process; one that ends is started anew. `progress` is called with the
-/// operations done. Throws std::system_error when there can be no process.
+/// its own, because SystemC elaborates once a process; one that ends is started anew. An interrupt (interrupt.hpp) ends
+/// it with the programs that have begun, without shrinking. `progress` is called with the operations done. Throws
+/// std::system_error when there can be no process.
 [[nodiscard]] CompareReport run_compare(const CompareOptions& options,
                                         const std::function<void(std::uint64_t)>& progress = {});
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "testbench/interrupt.hpp"
 #include "testbench/side_by_side.hpp"
 
 namespace rnic::testbench {
@@ -112,7 +113,7 @@ void FuzzEpisode::inject(std::size_t host) {
   auto& side = sides_[host];
   model::Random gaps(seed_, fmt::format("gaps{}", host));
   if (host == 0) replay();
-  while (sent_ < frames_ && !failed_) {
+  while (sent_ < frames_ && !failed_ && !interrupted()) {
     auto frame = side.frames->next(side.targets);
     if (!frame) {
       side.endpoint->device().elapse(kWaitNs);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "testbench/fuzz/fuzz_episode.hpp"
+#include "testbench/interrupt.hpp"
 
 namespace rnic::testbench {
 
@@ -10,7 +11,7 @@ FuzzReport run_fuzz(World& world, const WorldOptions& world_options, const FuzzO
                     const std::function<void(std::uint64_t)>& progress) {
   FuzzReport report;
   const std::vector<CorpusEntry> nothing;
-  while (report.frames < options.frames && !report.stopped) {
+  while (report.frames < options.frames && !report.stopped && !interrupted()) {
     WorldOptions episode_options = world_options;
     episode_options.seed += report.episodes;
     if (report.episodes != 0) world.reset(episode_options);
@@ -22,6 +23,7 @@ FuzzReport run_fuzz(World& world, const WorldOptions& world_options, const FuzzO
     ++report.episodes;
     if (report.violations.size() >= options.most_violations || report.frames == before) break;
   }
+  report.interrupted = interrupted() && report.frames < options.frames;
   return report;
 }
 

@@ -35,7 +35,8 @@ struct FuzzReport {
   std::uint64_t answers = 0;  ///< Of the sacrificed queue pairs, those of which was known what they may be
   std::map<std::string, std::uint64_t> counters;  ///< Of both NICs
   std::vector<CorpusEntry> violations;
-  bool stopped = false;  ///< The RTL itself reported an error: the world cannot go on
+  bool stopped = false;      ///< The RTL itself reported an error: the world cannot go on
+  bool interrupted = false;  ///< By the user: nothing more was sent, and what was there was checked
 };
 
 /// Frames from a third party on the wire in both directions, and malformed requests of a process on each host, while

@@ -67,8 +67,7 @@ struct QueuePairWork {
   std::optional<FailedRequest> failure;         ///< The first
 };
 
-/// Follows the work requests of each queue pair of each host: an observer of a World that costs less than RunReport. It
-/// needs a NIC whose signals can be read (NicKind::kRtl).
+/// Follows the work requests of each queue pair of each host: an observer of a World that costs less than RunReport.
 class QueuePairFigures final : public RunObserver {
  public:
   QueuePairFigures();

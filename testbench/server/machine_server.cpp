@@ -92,8 +92,9 @@ const std::vector<kmd::Gid>& MachineServer::gids(std::size_t index) const {
 }
 
 bool MachineServer::had(std::size_t host, std::uint8_t qp) const {
-  return std::any_of(hosts_.begin(), hosts_.end(),
-                     [&](const auto& one) { return one->host().index() == host && one->book().had(qp); });
+  const auto is = [host](const auto& one) { return one->host().index() == host; };
+  return std::any_of(hosts_.begin(), hosts_.end(), [&](const auto& one) { return is(one) && one->book().had(qp); }) ||
+         std::any_of(guests_.begin(), guests_.end(), is);
 }
 
 /// It learns where frames for the addresses of the others go.

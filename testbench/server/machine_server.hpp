@@ -87,7 +87,8 @@ class MachineServer {
   [[nodiscard]] World& world() { return world_; }
   [[nodiscard]] const MachineServerOptions& options() const { return options_; }
   [[nodiscard]] EventLogWriter* event_log() { return options_.log; }
-  /// Whether a process has had the queue pair of this index on this host; others are the kernel drivers'.
+  /// Whether a process has had the queue pair of this index on this host; others are the kernel drivers'. All of a
+  /// guest count as those of its processes.
   [[nodiscard]] bool had(std::size_t host, std::uint8_t qp) const;
   /// Those that are not guests'.
   [[nodiscard]] const std::vector<std::unique_ptr<HostServer>>& hosts() const { return hosts_; }

@@ -80,21 +80,28 @@ RegionRecord region_of(const Request& request, const typename Request::Answer& a
           .gone_ps = {}};
 }
 
-void add_region(ProcessRecord& record, const RegionRecord& region) {
-  record.regions.push_back(region);
-  if (record.regions.size() > ProcessRecord::kMostObjects) record.regions.pop_front();
+template <typename Record>
+void add(std::list<Record>& all, const Record& one) {
+  all.push_back(one);
+  if (all.size() > ProcessRecord::kMostObjects) all.pop_front();
 }
 
-RegionRecord* find_region(ProcessRecord& record, std::uint32_t client, calls::Handle handle) {
-  const auto found = std::find_if(record.regions.rbegin(), record.regions.rend(), [&](const RegionRecord& one) {
+template <typename Record>
+Record* find_present(std::list<Record>& all, std::uint32_t client, calls::Handle handle) {
+  const auto found = std::find_if(all.rbegin(), all.rend(), [&](const Record& one) {
     return one.client == client && one.handle == handle && !one.gone_ps;
   });
-  return found == record.regions.rend() ? nullptr : &*found;
+  return found == all.rend() ? nullptr : &*found;
+}
+
+template <typename Record>
+void destroyed(std::list<Record>& all, std::uint32_t client, calls::Handle handle) {
+  if (Record* const one = find_present(all, client, handle)) one->gone_ps = model::now_ps();
 }
 
 /// The same region under another key: the one before is gone.
 void reregister(ProcessRecord& record, std::uint32_t client, const calls::ReregisterMr& request, std::uint32_t key) {
-  RegionRecord* const before = find_region(record, client, request.mr);
+  RegionRecord* const before = find_present(record.regions, client, request.mr);
   if (before == nullptr) return;
   RegionRecord now = *before;
   before->gone_ps = model::now_ps();
@@ -109,7 +116,7 @@ void reregister(ProcessRecord& record, std::uint32_t client, const calls::Reregi
     now.remote_write = request.remote_write != 0;
     now.remote_atomic = request.remote_atomic != 0;
   }
-  add_region(record, now);
+  add(record.regions, now);
 }
 
 }  // namespace
@@ -187,11 +194,21 @@ void ProcessBook::called(ProcessRecord& record, std::uint32_t client, std::span<
       break;
     case Call::kRegisterMr:
       with.template operator()<calls::RegisterMr>(
-          [&](const auto& request, const auto& made) { add_region(record, region_of(request, made, client)); });
+          [&](const auto& request, const auto& made) { add(record.regions, region_of(request, made, client)); });
       break;
     case Call::kBeginRegisterMr:
       with.template operator()<calls::BeginRegisterMr>(
-          [&](const auto& request, const auto& made) { add_region(record, region_of(request, made, client)); });
+          [&](const auto& request, const auto& made) { add(record.regions, region_of(request, made, client)); });
+      break;
+    case Call::kCreateMw:
+      with.template operator()<calls::CreateMw>([&](const auto& request, const auto& made) {
+        add(record.windows, {.handle = made.mw,
+                             .client = client,
+                             .key = made.key,
+                             .pd = request.pd,
+                             .type = static_cast<hw::MptType>(request.type),
+                             .gone_ps = {}});
+      });
       break;
     case Call::kReregisterMr:
       with.template operator()<calls::ReregisterMr>(
@@ -199,8 +216,9 @@ void ProcessBook::called(ProcessRecord& record, std::uint32_t client, std::span<
       break;
     case Call::kDestroy:
       with.template operator()<calls::Destroy>([&](const auto& request, const auto&) {
-        if (static_cast<ObjectKind>(request.kind) != ObjectKind::kMr) return;
-        if (RegionRecord* const region = find_region(record, client, request.object)) region->gone_ps = model::now_ps();
+        const auto kind = static_cast<ObjectKind>(request.kind);
+        if (kind == ObjectKind::kMr) destroyed(record.regions, client, request.object);
+        if (kind == ObjectKind::kMw) destroyed(record.windows, client, request.object);
       });
       break;
     default: break;

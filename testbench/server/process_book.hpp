@@ -30,6 +30,18 @@ struct RegionRecord {
   std::optional<std::uint64_t> gone_ps;  ///< Simulated time at which it was deregistered
 };
 
+/// A memory window that a process has created. Each bind changes the tag of its key, the low 8 bits.
+struct WindowRecord {
+  calls::Handle handle{};  ///< Of its client, as is `pd`
+  std::uint32_t client{};
+  std::uint32_t key{};  ///< The first; it opens nothing
+  calls::Handle pd{};
+  hw::MptType type{};
+  std::optional<std::uint64_t> gone_ps;  ///< Simulated time at which it was deallocated
+
+  [[nodiscard]] bool has(std::uint32_t other) const { return (other ^ key) >> 8 == 0; }
+};
+
 /// A queue pair that a process has created.
 struct QueuePairRecord {
   std::uint32_t qpn{};
@@ -48,6 +60,7 @@ struct ProcessRecord {
   std::map<std::pair<calls::Call, calls::Status>, std::uint64_t> refused;  ///< But for queries
   std::vector<QueuePairRecord> queue_pairs;                                ///< The first kMostObjects
   std::list<RegionRecord> regions;                                         ///< The last kMostObjects
+  std::list<WindowRecord> windows;                                         ///< The last kMostObjects
 
   static constexpr std::size_t kMostObjects = 4096;
 };

@@ -10,6 +10,7 @@
 
 #include "driver/generated/host_interface.hpp"
 #include "testbench/nic_signal.hpp"
+#include "testbench/timeline/rx_reasons.hpp"
 #include "testbench/timeline/usage_sampler.hpp"
 
 namespace rnic::testbench {
@@ -90,34 +91,10 @@ struct Stream {
   Signal valid, ready;
 };
 
-template <typename Reason>
-struct Cause {
-  hw::Counter counter;
-  Reason reason;
-};
-
 using hw::Counter;
 constexpr std::array kStalls = {
     Cause{Counter::kFenceStalls, StallReason::kFence}, Cause{Counter::kReadLimitStalls, StallReason::kReadLimit},
     Cause{Counter::kWindowStalls, StallReason::kWindow}, Cause{Counter::kCreditStalls, StallReason::kCredits}};
-constexpr std::array kReasons = {
-    Cause{Counter::kRxNoQp, RxReason::kNoQp},
-    Cause{Counter::kRxBadState, RxReason::kBadState},
-    Cause{Counter::kRxBadPeer, RxReason::kBadPeer},
-    Cause{Counter::kRxBadQkey, RxReason::kBadQkey},
-    Cause{Counter::kRxBrokenMessages, RxReason::kBroken},
-    Cause{Counter::kRxHeld, RxReason::kWaits},
-    Cause{Counter::kRxNoRoom, RxReason::kWaits},
-    Cause{Counter::kRxDuplicate, RxReason::kDuplicate},
-    Cause{Counter::kRxPsnError, RxReason::kPsnError},
-    Cause{Counter::kRxForbidden, RxReason::kForbidden},
-    Cause{Counter::kRxInvalidRequest, RxReason::kInvalid},
-    Cause{Counter::kRxRnr, RxReason::kRnr},
-    Cause{Counter::kRxNaks, RxReason::kNak},
-    Cause{Counter::kRxGaps, RxReason::kGap},
-    Cause{Counter::kRxStrayResponses, RxReason::kStray},
-    Cause{Counter::kRxBadResponses, RxReason::kBadResponse},
-};
 
 template <typename Reason, std::size_t size>
 Reason first_of(const Bits& events, const std::array<Cause<Reason>, size>& causes, Reason none) {
@@ -213,7 +190,7 @@ struct NicSignals::Table {
       to.packet_left(told ? &what : nullptr);
     }
     if (planned) to.packet_planned();
-    if (judged) to.packet_judged(judged_packet.value(), first_of(judged_events, kReasons, RxReason::kNone));
+    if (judged) to.packet_judged(judged_packet.value(), first_of(judged_events, kRxReasons, RxReason::kNone));
   }
   void completion(NicListener& to) const {
     if (recover) {

@@ -126,7 +126,7 @@ int run_bench_command(BenchArguments& options) {
 
 void add_bench_command(CLI::App& tool, std::function<int()>& action) {
   auto options = std::make_shared<BenchArguments>();
-  auto* command = tool.add_subcommand("bench", "Measures goodput, message rate and latency in simulated cycles");
+  auto* command = add_command(tool, "bench");
   add_json_option(*command, options->json);
   command->add_option("--figure", options->figures,
                       "Measure this figure alone, by its name in the JSON file; may be repeated");

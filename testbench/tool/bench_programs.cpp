@@ -50,7 +50,7 @@ class Program {
 }  // namespace
 
 ProgramTimes time_programs() {
-  const MachineProcess machine = MachineProcess::start({});
+  const MachineProcess machine = MachineProcess::start({}, "");
   Program target(machine, 0, {"target"});
   Program writer(machine, 1, {"write", target.line()});
   ProgramTimes times;

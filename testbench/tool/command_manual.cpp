@@ -82,7 +82,7 @@ Wrong use: a file, an option or a malformed vector.
 Something is missing on this machine that Debian has.
 .TP
 130
-Interrupted by the user. copy, soak and bench report what was done by then.
+Interrupted by the user. copy, verify, bench, soak, fuzz and compare report what was done by then.
 .PP
 exec, lockstep and linux end with the exit status of the program that they run.
 .SH ENVIRONMENT

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace CLI {
@@ -9,6 +10,9 @@ class App;
 }
 
 namespace rnic::testbench {
+
+/// A command of kToolCommands; `details` follow its summary.
+CLI::App* add_command(CLI::App& tool, std::string_view name, std::string_view details = {});
 
 /// Adds one command to the tool: its options, and in `action` what runs when it was given. The action returns the exit
 /// code; it throws UsageError or VectorError for what the user did wrong (exit code 2).

@@ -10,6 +10,7 @@
 
 #include "testbench/compare/compare_run.hpp"
 #include "testbench/compare/freedoms.hpp"
+#include "testbench/interrupt.hpp"
 #include "testbench/tool/commands.hpp"
 #include "testbench/tool/progress.hpp"
 #include "testbench/tool/report.hpp"
@@ -71,6 +72,9 @@ void print(const CompareReport& report, double seconds) {
   for (const auto& [name, count] : report.failures) row(name, count);
   row("operations per second", static_cast<std::uint64_t>(per_second(report.operations, seconds)));
   row("differences", report.differences.size());
+  if (report.interrupted)
+    fmt::print("  {}: no program was begun after {}\n", toned("interrupted", Tone::kBad),
+               counted(report.operations, "operation"));
 }
 
 /// The shortest program of a difference, as a vector.
@@ -105,30 +109,30 @@ int run_compare_command(CompareArguments& options) {
   compare.limits.scenario = !options.world.files.texts().empty();
   const auto start = std::chrono::steady_clock::now();
   CompareReport report;
+  catch_interrupts();
   {
     Progress progress("compare", compare.operations);
     report = run_compare(compare, [&](std::uint64_t done) { progress.update(std::min(done, compare.operations)); });
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   print(report, seconds);
+  const Outcome outcome = outcome_of(report.differences.empty(), report.interrupted);
   write_json(options.json,
-             result_json("compare", report.differences.empty() ? Outcome::kPassed : Outcome::kFailed,
-                         compare_json(report, options),
+             result_json("compare", outcome, compare_json(report, options),
                          {{"seconds", seconds}, {"operations_per_second", per_second(report.operations, seconds)}}));
   for (const auto& one : report.differences) {
     print_error(fmt::format("seed {}, {} of {}: {} ({}): {}", one.seed, one.difference.kind, one.difference.place,
                             one.difference.text, counted(one.operations, "operation"),
                             write_vector(options.vectors, one).string()));
   }
-  return report.differences.empty() ? 0 : 1;
+  return exit_code(outcome);
 }
 
 }  // namespace
 
 void add_compare_command(CLI::App& tool, std::function<int()>& action) {
   auto options = std::make_shared<CompareArguments>();
-  auto* command = tool.add_subcommand(
-      "compare", "The same random programs on the RTL and on the reference NIC: all that comes of them agrees");
+  auto* command = add_command(tool, "compare", "; report what differs, and the shortest program that shows it");
   command->add_option("--operations", options->compare.operations, "Operations to do, at least; 1M: a million")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40))
       ->transform(count_size())

@@ -86,8 +86,7 @@ int run_copy_command(CopyArguments& options) {
 
 void add_copy_command(CLI::App& tool, std::function<int()>& action) {
   auto options = std::make_shared<CopyArguments>();
-  auto* command =
-      tool.add_subcommand("copy", "Moves FILE from host A to host B by RDMA Write and back by RDMA Read, and compares");
+  auto* command = add_command(tool, "copy");
   command->add_option("file", options->copy.file, "File to copy")->type_name("FILE")->required();
   command->add_option("--message", options->copy.message, "Bytes of one Write or Read; 64k, 1M: KiB, MiB")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{hw::kMaxMessageBytes}))

@@ -130,9 +130,7 @@ int run_coverage_command(const CoverageArguments& options) {
 
 void add_coverage_command(CLI::App& tool, std::function<int()>& action) {
   auto options = std::make_shared<CoverageArguments>();
-  auto* command = tool.add_subcommand(
-      "coverage",
-      "Which cover points runs with RNIC_COVERAGE=FOLDER have reached, and which not, by clause and by block");
+  auto* command = add_command(tool, "coverage", ", and which not, by clause and by block (RNIC_COVERAGE=FOLDER)");
   command->add_option("folders", options->folders, "Folders that RNIC_COVERAGE named; they are merged")
       ->required()
       ->type_name("FOLDER");

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -44,6 +45,12 @@ int run_man(const CLI::App& tool, const std::string& name) {
 
 }  // namespace
 
+CLI::App* add_command(CLI::App& tool, std::string_view name, std::string_view details) {
+  const auto* const known = std::find_if(kToolCommands.begin(), kToolCommands.end(),
+                                         [&](const ToolCommand& command) { return command.name == name; });
+  return tool.add_subcommand(std::string(name), std::string(known->summary) + std::string(details));
+}
+
 bool answer_completion(const CLI::App& tool, int argc, const char* const argv[]) {
   if (argc < 3 || std::string(argv[1]) != "complete" || std::string(argv[2]) != "--") return false;
   const std::vector<std::string> words(argv + 3, argv + argc);
@@ -53,8 +60,7 @@ bool answer_completion(const CLI::App& tool, int argc, const char* const argv[])
 
 void add_description_commands(CLI::App& tool, std::function<int()>& action) {
   auto shell = std::make_shared<std::string>();
-  auto* completion = tool.add_subcommand(
-      "completion", "Prints a script that completes commands and options in a shell: source <(rnic completion bash)");
+  auto* completion = add_command(tool, "completion", ": source <(rnic completion bash)");
   completion->add_option("shell", *shell, "The shell")->required()->check(CLI::IsMember(completion_shells()));
   completion->callback([shell, &tool, &action] {
     action = [shell, &tool] {
@@ -63,8 +69,7 @@ void add_description_commands(CLI::App& tool, std::function<int()>& action) {
     };
   });
   auto page = std::make_shared<std::string>();
-  auto* man = tool.add_subcommand(
-      "man", "Shows the manual page of a command, or of all; where the output is no terminal, prints its groff source");
+  auto* man = add_command(tool, "man", "; where the output is no terminal, print its groff source");
   std::vector<std::string> names;
   for (const auto& command : kToolCommands) names.emplace_back(command.name);
   man->add_option("command", *page, "The command")->check(CLI::IsMember(names));

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
+#include <list>
 #include <optional>
+#include <type_traits>
 
 #include "driver/generated/host_interface.hpp"
 #include "model/time.hpp"
@@ -91,17 +93,21 @@ std::string syndrome_name(std::uint8_t syndrome) {
   }
 }
 
-struct Owner {
+/// A region or a window, and whose it is.
+template <typename Record>
+struct Owned {
   const ProcessRecord* process;
-  const RegionRecord* region;
+  const Record* object;
 };
 
-/// The newest region of a host that has this key.
-std::optional<Owner> find_region(const HostServer& host, std::uint32_t key) {
-  std::optional<Owner> found;
+/// The newest of `all` (of a process) that `has` the key.
+template <typename Record, typename Has>
+std::optional<Owned<Record>> find_newest(const HostServer& host, std::list<Record> ProcessRecord::*all,
+                                         const Has& has) {
+  std::optional<Owned<Record>> found;
   for (const auto& process : host.book().all()) {
-    for (const auto& region : process->regions) {
-      if (region.key == key) found = Owner{process.get(), &region};
+    for (const auto& object : (*process).*all) {
+      if (has(object)) found = Owned<Record>{process.get(), &object};
     }
   }
   return found;
@@ -116,6 +122,34 @@ std::pair<const ProcessRecord*, const QueuePairRecord*> find_pair(const HostServ
   return {nullptr, nullptr};
 }
 
+/// Why the queue pair `qpn` cannot use the object at all; empty: it could.
+template <typename Record>
+std::string explain_owner(const Owned<Record>& owned, const HostServer& host, const Refusal& refusal,
+                          const std::string& what) {
+  const std::uint64_t refused_ps = refusal.packet.sent_ns * model::kPicosecondsPerNanosecond;
+  const auto [process, pair] = find_pair(host, refusal.qpn);
+  const bool is_window = std::is_same_v<Record, WindowRecord>;
+  if (owned.object->gone_ps && *owned.object->gone_ps <= refused_ps)
+    return fmt::format("its {} had been {}", what, is_window ? "deallocated" : "deregistered");
+  if (process != owned.process) return fmt::format("its {} belongs to another process than the queue pair", what);
+  if (pair->client != owned.object->client || pair->pd != owned.object->pd)
+    return fmt::format("its {} is in another protection domain than the queue pair", what);
+  return {};
+}
+
+/// The same of an R_Key of no region; binds are work requests, so the machine does not know the last one.
+std::string explain_window(const HostServer& host, const Refusal& refusal, const std::string& host_name) {
+  const auto window =
+      find_newest(host, &ProcessRecord::windows, [&](const WindowRecord& one) { return one.has(refusal.rkey); });
+  if (!window) return fmt::format("no process on {} has registered a memory region with this R_Key", host_name);
+  if (auto text = explain_owner(*window, host, refusal, "memory window"); !text.empty()) return text;
+  const bool of_one = window->object->type == hw::MptType::kWindow2;
+  return fmt::format(
+      "its memory window (type {}) is not bound with this R_Key, or its last bind does not allow the range or the "
+      "access{}",
+      of_one ? 2 : 1, of_one ? ", or was posted to another queue pair" : "");
+}
+
 /// What is wrong with the R_Key of a refused request; empty: its packet has none.
 std::string explain_key(const Refusal& refusal, const MachineServer& server) {
   const HostServer* const host = find_host(server, refusal.host);
@@ -125,17 +159,11 @@ std::string explain_key(const Refusal& refusal, const MachineServer& server) {
   if (host == nullptr || (refusal.rkey == 0 && refusal.va == 0) || !(write || read || atomic)) return {};
   const std::uint64_t bytes = atomic ? sizeof(std::uint64_t) : refusal.asked;
   const std::string asks = fmt::format("R_Key {:#x} for {} bytes at {:#x}: ", refusal.rkey, bytes, refusal.va);
-  const auto owner = find_region(*host, refusal.rkey);
-  if (!owner)
-    return asks + "no process on " + host_name(server, refusal.host) +
-           " has registered a memory region with this R_Key";
-  const RegionRecord& region = *owner->region;
-  const std::uint64_t refused_ps = refusal.packet.sent_ns * model::kPicosecondsPerNanosecond;
-  const auto [process, pair] = find_pair(*host, refusal.qpn);
-  if (region.gone_ps && *region.gone_ps <= refused_ps) return asks + "its memory region had been deregistered";
-  if (process != owner->process) return asks + "its memory region belongs to another process than the queue pair";
-  if (pair->client != region.client || pair->pd != region.pd)
-    return asks + "its memory region is in another protection domain than the queue pair";
+  const auto owner =
+      find_newest(*host, &ProcessRecord::regions, [&](const RegionRecord& one) { return one.key == refusal.rkey; });
+  if (!owner) return asks + explain_window(*host, refusal, host_name(server, refusal.host));
+  if (const auto text = explain_owner(*owner, *host, refusal, "memory region"); !text.empty()) return asks + text;
+  const RegionRecord& region = *owner->object;
   const std::string_view right = write ? "remote write" : read ? "remote read" : "remote atomics";
   if (!(write ? region.remote_write : read ? region.remote_read : region.remote_atomic))
     return asks + fmt::format("its memory region was registered without {} access", right);

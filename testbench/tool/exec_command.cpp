@@ -15,6 +15,7 @@
 #include "testbench/tool/program_pair.hpp"
 #include "testbench/tool/report.hpp"
 #include "testbench/tool/run_folder.hpp"
+#include "testbench/tool/terminal.hpp"
 
 namespace rnic::testbench {
 namespace {
@@ -30,7 +31,7 @@ struct ExecArguments {
 };
 
 /// The machine that was named; else the user's own that runs, if nothing is asked of it; else a new one.
-MachineProcess reach_machine(const ExecArguments& arguments) {
+MachineProcess reach_machine(const ExecArguments& arguments, const ExecRun& planned) {
   if (!arguments.folder.empty()) {
     if (!arguments.serve.empty())
       throw UsageError(
@@ -39,11 +40,11 @@ MachineProcess reach_machine(const ExecArguments& arguments) {
   }
   if (arguments.serve.empty() && MachineProcess::listens(default_run_folder()))
     return MachineProcess::at(default_run_folder());
-  return MachineProcess::start(arguments.serve);
+  return MachineProcess::start(arguments.serve, planned.plan());
 }
 
-MachineProcess find_machine(const ExecArguments& arguments) {
-  MachineProcess machine = reach_machine(arguments);
+MachineProcess find_machine(const ExecArguments& arguments, const ExecRun& planned) {
+  MachineProcess machine = reach_machine(arguments, planned);
   if (arguments.clock == "simulated") machine.give_simulated_clock();
   return machine;
 }
@@ -51,11 +52,7 @@ MachineProcess find_machine(const ExecArguments& arguments) {
 /// Behind the programs: says what they did, and ends the machine if it is our own.
 int finish(const ExecRun& run, MachineProcess& machine, std::FILE* out) {
   run.print(machine, out);
-  if (machine.own()) {
-    std::string line = "rnic";
-    for (const auto& argument : command_line({"--out", "--log"})) line += ' ' + quoted(argument);
-    run.tell(machine, line);
-  }
+  if (machine.own()) run.tell(machine);
   return machine.end();
 }
 
@@ -67,11 +64,11 @@ void pass_on(int signal) {
 }
 
 int run_program(const ExecArguments& arguments) {
-  MachineProcess machine = find_machine(arguments);
+  RunProgram run{.role = "", .host = arguments.host, .command = arguments.programs, .code = 127};
+  MachineProcess machine = find_machine(arguments, ExecRun({run}));
   ChildOptions options;
   options.command = arguments.programs;
   options.environment = machine.environment(arguments.host);
-  RunProgram run{.role = "", .host = arguments.host, .command = arguments.programs, .code = 127};
   try {
     ChildProcess program(options);
     g_program = program.process();
@@ -83,7 +80,7 @@ int run_program(const ExecArguments& arguments) {
     run.code = program.wait();
     g_program = -1;
   } catch (const std::system_error& error) {
-    fmt::print(stderr, "rnic: {}\n", error.what());
+    print_error(error.what());
   }
   const int code = run.code;
   // Standard output is the program's.
@@ -104,7 +101,7 @@ int run_pair(ExecArguments& arguments) {
   ProgramPair pair{.server = std::move(server), .client = std::move(client), .folder = arguments.out};
   const bool own = arguments.folder.empty();
   if (own) pair.make_folder(arguments.serve);
-  MachineProcess machine = find_machine(arguments);
+  MachineProcess machine = find_machine(arguments, ExecRun(pair.programs()));
   const ExecRun run(pair.run(machine));
   const int code = run.code(), machine_code = finish(run, machine, stdout);
   if (own) fmt::print("rnic: capture, timeline and report are in {}\n", pair.folder);
@@ -121,12 +118,10 @@ int run_exec_command(ExecArguments& arguments) {
 void add_exec_command(CLI::App& tool, std::vector<std::string> programs, std::function<int()>& action) {
   auto arguments = std::make_shared<ExecArguments>();
   arguments->programs = std::move(programs);
-  auto* command = tool.add_subcommand(
-      "exec",
-      "Runs a program of libibverbs on a host of a machine: rnic exec [options] -- PROGRAM ARGS; or two that belong "
-      "together: rnic exec --pair -- SERVER ARGS -- CLIENT ARGS. Without --dir it takes the machine that runs, or "
-      "starts "
-      "one, for which all options of rnic serve may be given");
+  auto* command = add_command(tool, "exec",
+                              ": rnic exec [options] -- PROGRAM ARGS; or two that belong together: rnic exec --pair -- "
+                              "SERVER ARGS -- CLIENT ARGS. Without --dir it takes the machine that runs, or starts "
+                              "one, for which all options of rnic serve may be given");
   command->add_option("--host", arguments->host, "Host that the program runs on")->capture_default_str();
   command->add_option("--dir", arguments->folder, "Folder of the sockets of a machine that runs");
   command

@@ -8,7 +8,9 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "testbench/tool/failure_folder.hpp"
 #include "testbench/tool/report.hpp"
+#include "testbench/tool/terminal.hpp"
 
 namespace rnic::testbench {
 namespace {
@@ -32,6 +34,8 @@ std::string ending(const RunProgram& program) {
 std::string program_name(const RunProgram& program) {
   return program.role.empty() ? "the program" : "the " + program.role;
 }
+
+std::string text_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 bool is_of(const Json& process, const RunProgram& program) {
   if (process.at("process") == program.process) return true;
@@ -125,7 +129,11 @@ void ExecRun::print(const MachineProcess& machine, std::FILE* out) const {
     for (const auto& process : figures.at("processes")) {
       if (!is_of(process, program)) continue;
       ours.push_back(process);
-      if (!figures.at("observed").get<bool>() || process.at("requests").get<std::uint64_t>() == 0) continue;
+      if (!figures.at("observed").get<bool>()) {
+        fmt::print(out, "rnic: {}no figures of the simulated NIC: its machine runs with --no-programs\n", role);
+        continue;
+      }
+      if (process.at("requests").get<std::uint64_t>() == 0) continue;
       fmt::print(out, "rnic: {}simulated: {}\n", role, simulated(process));
       any = any || process.at("succeeded").get<std::uint64_t>() != 0;
     }
@@ -135,25 +143,39 @@ void ExecRun::print(const MachineProcess& machine, std::FILE* out) const {
                programs_.size() == 1 ? "the program measures itself" : "the programs measure themselves");
   std::string diagnosis = diagnosis_of(ours);
   if (diagnosis.empty() && code() != 0) diagnosis = refused_call(ours);
-  if (!diagnosis.empty()) fmt::print(out, "rnic: diagnosis: {}\n", diagnosis);
+  if (!diagnosis.empty()) fmt::print(out, "{} diagnosis: {}\n", toned("rnic:", Tone::kBad, fileno(out)), diagnosis);
 }
 
-void ExecRun::tell(const MachineProcess& machine, const std::string& command_line) const {
-  Json run{{"command_line", command_line}, {"programs", Json::array()}, {"good", code() == 0}};
-  std::string text;
+template <typename Of>
+Json ExecRun::describe(Of of) const {
+  Json run{{"command", command_}, {"command_line", command_text({"--out", "--log"})}, {"programs", Json::array()}};
   for (const auto& program : programs_) {
-    text += (text.empty() ? "" : "; ") + program_name(program) + " " + ending(program);
-    run["programs"].push_back({{"role", program.role},
-                               {"host", program.host},
-                               {"command", program.command},
-                               {"process", program.process},
-                               {"code", program.code},
-                               {"ending", ending(program)},
-                               {"good", program.process >= 0 && !failed(program)}});
+    Json one{{"role", program.role}, {"host", program.host}, {"command", program.command}};
+    one.update(of(program));
+    run["programs"].push_back(std::move(one));
   }
-  run["text"] = text;
+  return run;
+}
+
+std::string ExecRun::plan() const {
+  return text_of(describe([](const RunProgram&) {
+    return Json{{"ending", "the simulation failed before it ended"}, {"good", false}};
+  }));
+}
+
+void ExecRun::tell(const MachineProcess& machine) const {
+  Json run = describe([](const RunProgram& program) {
+    return Json{{"process", program.process},
+                {"code", program.code},
+                {"ending", ending(program)},
+                {"good", program.process >= 0 && !failed(program)}};
+  });
+  std::string text;
+  for (const auto& program : programs_)
+    text += (text.empty() ? "" : "; ") + program_name(program) + " " + ending(program);
+  run.update({{"good", code() == 0}, {"text", text}});
   try {
-    static_cast<void>(machine.ask("run " + run.dump(-1, ' ', false, Json::error_handler_t::replace)));
+    static_cast<void>(machine.ask("run " + text_of(run)));
   } catch (const UsageError&) {
     // The machine has failed, and has said so.
   }

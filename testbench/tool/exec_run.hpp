@@ -10,7 +10,7 @@
 
 namespace rnic::testbench {
 
-/// A program that `rnic exec` has run.
+/// A program that `rnic exec` or `rnic linux` runs.
 struct RunProgram {
   std::string role;  ///< "server", "client"; empty: it was the only one
   unsigned host{};
@@ -20,10 +20,12 @@ struct RunProgram {
   bool ended_by_us = false;  ///< It did not end by itself when the other program had
 };
 
-/// What `rnic exec` says of its programs when they have ended.
+/// What `rnic exec`, or `rnic linux`, says of its programs.
 class ExecRun {
  public:
-  explicit ExecRun(std::vector<RunProgram> programs) : programs_(std::move(programs)) {}
+  /// `command`: "exec" or "linux".
+  explicit ExecRun(std::vector<RunProgram> programs, std::string command = "exec")
+      : programs_(std::move(programs)), command_(std::move(command)) {}
 
   /// The exit code of `rnic exec`: that of the last program that failed; 0 when none did. A server that was ended by us
   /// has not failed.
@@ -31,11 +33,18 @@ class ExecRun {
   /// Prints to `out` what the simulated hardware did for them, and why the first request failed, if one did. Nothing
   /// for programs that posted no request.
   void print(const MachineProcess& machine, std::FILE* out) const;
-  /// Tells a machine of our own what it needs for its report.
-  void tell(const MachineProcess& machine, const std::string& command_line) const;
+  /// What a machine of our own needs for its report before the programs run (`rnic serve --exec`).
+  [[nodiscard]] std::string plan() const;
+  /// Reports to a machine of our own how they ended.
+  void tell(const MachineProcess& machine) const;
 
  private:
+  /// {"command", "command_line", "programs"}, where `of` says the rest of each program.
+  template <typename Of>
+  [[nodiscard]] nlohmann::ordered_json describe(Of of) const;
+
   std::vector<RunProgram> programs_;
+  std::string command_;
 };
 
 }  // namespace rnic::testbench

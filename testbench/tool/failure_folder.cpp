@@ -88,6 +88,12 @@ std::vector<std::string> command_line(const std::vector<std::string>& without) {
   return kept;
 }
 
+std::string command_text(const std::vector<std::string>& without) {
+  std::string line = "rnic";
+  for (const auto& argument : command_line(without)) line += ' ' + quoted(argument);
+  return line;
+}
+
 void FailureFolder::add_option(CLI::App& command) {
   command
       .add_option("--failures", folder_,

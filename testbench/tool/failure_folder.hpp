@@ -14,6 +14,9 @@ void remember_command_line(int argc, char** argv);
 /// its files. What stands behind a "--" stays as it is.
 [[nodiscard]] std::vector<std::string> command_line(const std::vector<std::string>& without = {});
 
+/// That as text: "rnic ...".
+[[nodiscard]] std::string command_text(const std::vector<std::string>& without = {});
+
 /// `text` as a shell reads it.
 [[nodiscard]] std::string quoted(const std::string& text);
 

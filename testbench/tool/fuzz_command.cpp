@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "testbench/fuzz/fuzz_run.hpp"
+#include "testbench/interrupt.hpp"
 #include "testbench/tool/commands.hpp"
 #include "testbench/tool/failure_folder.hpp"
 #include "testbench/tool/progress.hpp"
@@ -50,6 +51,9 @@ void print(const FuzzReport& report, double seconds) {
   row("cycles per second", static_cast<std::uint64_t>(cycles_per_second(report, seconds)));
   row("frames per second", seconds > 0 ? static_cast<std::uint64_t>(static_cast<double>(report.frames) / seconds) : 0);
   row("violations", report.violations.size());
+  if (report.interrupted)
+    fmt::print("  {}: no frame was sent after {}; what was under way has been checked\n",
+               toned("interrupted", Tone::kBad), report.frames);
 }
 
 nlohmann::ordered_json fuzz_json(const FuzzReport& report, const FuzzArguments& options) {
@@ -110,6 +114,7 @@ int run_fuzz_command(FuzzArguments options) {
   const DrawnWorld drawn = options.world.draw();
   World world(drawn.options);
   FuzzReport report;
+  catch_interrupts();
   {
     Progress progress("fuzz", options.fuzz.frames);
     report = run_fuzz(world, drawn.options, options.fuzz,
@@ -117,24 +122,23 @@ int run_fuzz_command(FuzzArguments options) {
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   print(report, seconds);
-  write_json(
-      options.json,
-      result_json("fuzz", report.violations.empty() ? Outcome::kPassed : Outcome::kFailed, fuzz_json(report, options),
-                  {{"seconds", seconds}, {"simulated_cycles_per_second", cycles_per_second(report, seconds)}}));
+  const Outcome outcome = outcome_of(report.violations.empty(), report.interrupted);
+  write_json(options.json,
+             result_json("fuzz", outcome, fuzz_json(report, options),
+                         {{"seconds", seconds}, {"simulated_cycles_per_second", cycles_per_second(report, seconds)}}));
   for (const auto& one : report.violations) leave_failure(options, one);  // while the corpus is what it was
   for (const auto& one : report.violations) {
     print_error(fmt::format("violation with seed {}: {}", one.seed, one.note));
     if (!options.corpus.empty()) print_error(fmt::format("written to {}", write_corpus(options.corpus, one).string()));
   }
-  return report.violations.empty() ? 0 : 1;
+  return exit_code(outcome);
 }
 
 }  // namespace
 
 void add_fuzz_command(CLI::App& tool, std::function<int()>& action) {
   auto options = std::make_shared<FuzzArguments>();
-  auto* command =
-      tool.add_subcommand("fuzz", "Malformed frames and requests from attackers, while others work on the same NICs");
+  auto* command = add_command(tool, "fuzz");
   command->add_option("--frames", options->fuzz.frames, "Frames to send; 1M: a million")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40))
       ->transform(count_size())

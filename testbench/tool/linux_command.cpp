@@ -18,9 +18,11 @@
 
 #include "testbench/tool/child_process.hpp"
 #include "testbench/tool/commands.hpp"
+#include "testbench/tool/exec_run.hpp"
 #include "testbench/tool/linux_files.hpp"
 #include "testbench/tool/machine_process.hpp"
 #include "testbench/tool/report.hpp"
+#include "testbench/tool/terminal.hpp"
 
 namespace rnic::testbench {
 namespace {
@@ -58,7 +60,7 @@ class SharedFolder {
   std::string path_;
 };
 
-MachineProcess find_guest_machine(const LinuxArguments& arguments) {
+MachineProcess find_guest_machine(const LinuxArguments& arguments, const ExecRun& planned) {
   if (!arguments.folder.empty()) {
     if (!arguments.serve.empty())
       throw UsageError(
@@ -67,7 +69,7 @@ MachineProcess find_guest_machine(const LinuxArguments& arguments) {
   }
   std::vector<std::string> serve = arguments.serve;
   serve.insert(serve.end(), {"--guest", std::to_string(arguments.host)});
-  return MachineProcess::start(serve);
+  return MachineProcess::start(serve, planned.plan());
 }
 
 /// Where the guest's device comes to. Throws UsageError when none can come now.
@@ -182,8 +184,8 @@ int run_guest(const LinuxArguments& arguments, MachineProcess& machine, const Li
   int outcome = -1;
   std::ifstream(shared.path() + "/exit") >> outcome;
   if (outcome >= 0) return outcome;
-  fmt::print(stderr, "rnic: the guest has ended before its program had (QEMU: {}), its kernel's last words:\n{}", code,
-             last_words(console));
+  print_error(fmt::format("the guest has ended before its program had (QEMU: {}), its kernel's last words:\n{}", code,
+                          last_words(console)));
   return 1;
 }
 
@@ -195,12 +197,17 @@ int run_linux_command(const LinuxArguments& arguments) {
       const SharedFolder scripts;
       files = make_linux_files(arguments.kernel, scripts.path());
     }
-    MachineProcess machine = find_guest_machine(arguments);
-    const int code = run_guest(arguments, machine, files);
+    const std::vector<std::string> shell{"sh"};
+    RunProgram program{.role = "", .host = arguments.host, .command = arguments.program};
+    if (program.command.empty()) program.command = shell;
+    MachineProcess machine = find_guest_machine(arguments, ExecRun({program}, "linux"));
+    program.code = run_guest(arguments, machine, files);
+    program.process = 0;  // of the guest's, where the machine sees none
+    if (machine.own()) ExecRun({program}, "linux").tell(machine);
     const int machine_code = machine.end();
-    return code != 0 ? code : machine_code;
+    return program.code != 0 ? program.code : machine_code;
   } catch (const MissingError& error) {
-    fmt::print(stderr, "rnic: {}\n", error.what());
+    print_error(error.what());
     return kMissing;
   }
 }
@@ -210,11 +217,10 @@ int run_linux_command(const LinuxArguments& arguments) {
 void add_linux_command(CLI::App& tool, std::vector<std::string> program, std::function<int()>& action) {
   auto arguments = std::make_shared<LinuxArguments>();
   arguments->program = std::move(program);
-  auto* command = tool.add_subcommand(
-      "linux",
-      "Boots Debian's Linux kernel in QEMU with a host's NIC on its PCI bus, and this machine's files, and runs a "
-      "program there: rnic linux [options] -- PROGRAM ARGS; without one, a shell. Without --dir it starts a machine, "
-      "for which all options of rnic serve may be given");
+  auto* command = add_command(
+      tool, "linux",
+      ", and with this machine's files, and run a program there: rnic linux [options] -- PROGRAM ARGS; without one, a "
+      "shell. Without --dir it starts a machine, for which all options of rnic serve may be given");
   command->add_option("--host", arguments->host, "Host whose processor and memory the guest is")->capture_default_str();
   command->add_option("--kernel", arguments->kernel,
                       "Version of Debian's kernel, such as 6.1.0-56-amd64 [default: that of linux-image-amd64]");

@@ -68,12 +68,10 @@ int run_lockstep_command(LockstepArguments& arguments) {
 void add_lockstep_command(CLI::App& tool, std::vector<std::string> programs, std::function<int()>& action) {
   auto arguments = std::make_shared<LockstepArguments>();
   arguments->programs = std::move(programs);
-  auto* command = tool.add_subcommand("lockstep",
-                                      "Runs programs of NetworkDirect in simulated time alone, in one process with the "
-                                      "NICs: rnic lockstep [options] -- "
-                                      "PROGRAM ARGS; or two that belong together, on two hosts: rnic lockstep -- "
-                                      "SERVER ARGS -- CLIENT ARGS. PROGRAM is "
-                                      "what PROGRAM.so has (docs/examples.md)");
+  auto* command = add_command(
+      tool, "lockstep",
+      ", in one process with the NICs: rnic lockstep [options] -- PROGRAM ARGS; or two that belong together, on two "
+      "hosts: rnic lockstep -- SERVER ARGS -- CLIENT ARGS. PROGRAM is what PROGRAM.so has (docs/examples.md)");
   command
       ->add_option("--limit", arguments->limit_seconds,
                    "Simulated seconds after which programs that have not ended are given up")

@@ -13,6 +13,7 @@
 #include "testbench/tool/machine_question.hpp"
 #include "testbench/tool/report.hpp"
 #include "testbench/tool/tool_files.hpp"
+#include "testbench/tool/terminal.hpp"
 
 namespace rnic::testbench {
 namespace {
@@ -34,13 +35,20 @@ MachineProcess MachineProcess::at(const std::string& folder) {
   return MachineProcess(folder);
 }
 
-MachineProcess MachineProcess::start(const std::vector<std::string>& arguments) {
+MachineProcess MachineProcess::start(const std::vector<std::string>& arguments, const std::string& plan) {
   MachineProcess machine(own_folder());
   Pipe ready;
   const remote::Descriptor silence(open("/dev/null", O_WRONLY | O_CLOEXEC));
   ChildOptions options;
-  options.command = {(tool_prefix() / "bin/rnic").string(), "serve",   "--dir",     machine.folder_, "--ready-fd",
-                     std::to_string(ready.write_end.get()), "--quiet", "--programs"};
+  options.command = {(tool_prefix() / "bin/rnic").string(),
+                     "serve",
+                     "--dir",
+                     machine.folder_,
+                     "--ready-fd",
+                     std::to_string(ready.write_end.get()),
+                     "--quiet",
+                     "--exec",
+                     plan};
   options.command.insert(options.command.end(), arguments.begin(), arguments.end());
   options.output = silence.get();
   options.keeps = ready.write_end.get();
@@ -68,7 +76,7 @@ std::string MachineProcess::socket(unsigned host) const {
 std::vector<std::pair<std::string, std::string>> MachineProcess::environment(unsigned host) const {
   const auto library = tool_prefix() / "lib";
   if (!std::filesystem::exists(library / "libibverbs.so.1"))
-    fmt::print(stderr, "rnic: no libibverbs.so.1 in '{}': the program finds that of the system\n", library.string());
+    print_error(fmt::format("no libibverbs.so.1 in '{}': the program finds that of the system", library.string()));
   std::string path = library.string();
   if (const char* before = std::getenv("LD_LIBRARY_PATH"); before != nullptr && *before != 0)
     path += std::string(":") + before;

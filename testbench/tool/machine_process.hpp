@@ -15,8 +15,9 @@ class MachineProcess {
  public:
   /// The machine whose sockets are in `folder`. Throws UsageError when none listens there, or another user's.
   static MachineProcess at(const std::string& folder);
-  /// Starts one, with these arguments of `rnic serve`. Throws UsageError when it does not begin.
-  static MachineProcess start(const std::vector<std::string>& arguments);
+  /// Starts one, with these arguments of `rnic serve`, for the programs of `plan` (ExecRun::plan). Throws UsageError
+  /// when it does not begin.
+  static MachineProcess start(const std::vector<std::string>& arguments, const std::string& plan);
   /// Whether a machine listens in `folder`. Throws UsageError for one of another user.
   [[nodiscard]] static bool listens(const std::string& folder);
   MachineProcess(MachineProcess&&) = default;

@@ -16,6 +16,7 @@ namespace rnic::testbench {
 namespace {
 
 using Json = nlohmann::ordered_json;
+namespace fs = std::filesystem;
 
 constexpr const char* kReceive = "Receive";
 
@@ -146,10 +147,6 @@ Json process_json(const ProcessRecord& process, HostServer& host, const QueuePai
 }  // namespace
 
 void MachinePrograms::observe(WorldOptions& options) {
-  for (std::size_t i = 0; i < options.hosts; ++i) {
-    const NicKind kind = options.nics.at(i).value_or(options.each_host.at(i).value_or(options.host).nic.kind);
-    if (kind != NicKind::kRtl) return;
-  }
   observed_ = true;
   options.observers.push_back(&figures_);
 }
@@ -195,16 +192,17 @@ void MachinePrograms::fill(ReportFile& report, const MachineServer& server) cons
     report.add_figure(group, "bytes", process.at("bytes"));
   }
   if (!run_) return;
+  const std::string command = run_->value("command", "exec");
   std::string title;
   for (const auto& program : run_->value("programs", Json::array())) {
-    const auto command = program.value("command", std::vector<std::string>());
-    if (command.empty()) continue;
-    title += (title.empty() ? "rnic exec: " : " and ") + std::filesystem::path(command.front()).filename().string();
+    const auto words = program.value("command", std::vector<std::string>());
+    if (words.empty()) continue;
+    title += (title.empty() ? "rnic " + command + ": " : " and ") + fs::path(words.front()).filename().string();
   }
-  report.set("command", "exec");
+  report.set("command", command);
   report.set("title", title);
   report.set("command_line", run_->value("command_line", std::string()));
-  report.set_outcome(run_->value("good", false), run_->value("text", std::string()));
+  if (ended()) report.set_outcome(run_->value("good", false), run_->value("text", std::string()));
 }
 
 }  // namespace rnic::testbench

@@ -12,10 +12,10 @@ namespace rnic::testbench {
 /// What the programs on a machine did, and what `rnic exec` says of them (docs/server.md, docs/report.md).
 class MachinePrograms {
  public:
-  /// A world made with `options` is followed, if its NICs can be.
+  /// A world made with `options` is followed.
   void observe(WorldOptions& options);
-  /// Takes the line "run JSON" of `rnic exec`: {"command_line", "programs": [{"role", "host", "command", "process",
-  /// "code", "ended_by_us"}], "good", "text"}.
+  /// Takes the line "run JSON" of `rnic exec`: {"command", "command_line", "programs": [{"role", "host", "command",
+  /// "process", "code", "ending", "good"}], "good", "text"}. Before the programs run it has no "good" and no "text".
   void take(nlohmann::ordered_json run) { run_ = std::move(run); }
 
   /// {"observed", "processes": [{"process", "name", "host", "ancestors", "connected", "objects", "calls",
@@ -23,9 +23,10 @@ class MachinePrograms {
   /// "diagnoses"}]} of the last processes. Times are simulated, since the reset; "requests" does not count Receives.
   [[nodiscard]] nlohmann::ordered_json figures(const MachineServer& server) const;
 
-  /// `rnic exec` has told what it runs.
-  [[nodiscard]] bool told() const { return run_.has_value(); }
-  /// Puts what the programs did into the report of the machine, and, if `rnic exec` has told, its command and outcome.
+  /// `rnic exec` has reported how its programs ended.
+  [[nodiscard]] bool ended() const { return run_ && run_->contains("good"); }
+  /// Puts what the programs did into the report of the machine, and the command and the outcome of `rnic exec` as far
+  /// as it has reported them.
   void fill(ReportFile& report, const MachineServer& server) const;
 
  private:

@@ -18,6 +18,7 @@
 #include <thread>
 
 #include "testbench/tool/report.hpp"
+#include "testbench/tool/terminal.hpp"
 
 namespace rnic::testbench {
 namespace {
@@ -178,6 +179,10 @@ void ProgramPair::make_folder(std::vector<std::string>& arguments) {
   }
 }
 
+std::vector<RunProgram> ProgramPair::programs() const {
+  return {{.role = "server", .host = 0, .command = server}, {.role = "client", .host = 1, .command = client}};
+}
+
 std::vector<RunProgram> ProgramPair::run(const MachineProcess& machine) const {
   std::array<Member, 2> members{Member("server", folder), Member("client", folder)};
   auto& [first, second] = members;
@@ -199,13 +204,12 @@ std::vector<RunProgram> ProgramPair::run(const MachineProcess& machine) const {
       first.child().signal(SIGKILL);
     }
   } else {
-    fmt::print("rnic: the server has ended before it listened\n");
+    fmt::print("{} the server has ended before it listened\n", toned("rnic:", Tone::kBad));
   }
   for (auto& member : members) {
     while (member.descriptor() >= 0) member.take();
   }
-  std::vector<RunProgram> ran{{.role = "server", .host = 0, .command = server},
-                              {.role = "client", .host = 1, .command = client}};
+  std::vector<RunProgram> ran = programs();
   for (std::size_t i = 0; i < ran.size(); ++i) {
     if (!members[i].started()) continue;
     ran[i].process = members[i].child().process();

@@ -99,10 +99,9 @@ int run_replay_command(ReplayArguments& arguments) {
 
 void add_replay_command(CLI::App& tool, std::function<int()>& action) {
   auto arguments = std::make_shared<ReplayArguments>();
-  auto* command = tool.add_subcommand(
-      "replay",
-      "Runs what a machine went through once more, from its event log (rnic serve --log), cycle for cycle and without "
-      "the programs; what differs from the log is an error");
+  auto* command = add_command(
+      tool, "replay",
+      " (rnic serve --log), cycle for cycle and without the programs; what differs from the log is an error");
   command->add_option("log", arguments->log, "Event log (docs/event_log.md)")->type_name("LOG")->required();
   arguments->outputs.add_options(*command, arguments->options);
   arguments->options.threads = 1;

@@ -16,10 +16,10 @@ namespace rnic::testbench {
 namespace {
 
 /// Options that change nothing of what is simulated; the defaults of some are those of the machine.
-constexpr std::array<std::string_view, 19> kNoSettings = {
+constexpr std::array<std::string_view, 20> kNoSettings = {
     "--help",         "--report",      "--json",       "--timeline", "--timeline-window", "--pcap", "--trace",
     "--trace-window", "--trace-scope", "--trace-mark", "--failures", "--threads",         "--jobs", "--junit",
-    "--log",          "--dir",         "--quiet",      "--ready-fd", "--programs"};
+    "--log",          "--dir",         "--quiet",      "--ready-fd", "--no-programs",     "--exec"};
 
 }  // namespace
 
@@ -62,9 +62,7 @@ nlohmann::ordered_json ReportFile::settings() const {
 void ReportFile::write() {
   if (!wanted()) return;
   nlohmann::ordered_json page = {{"command", command_->get_name()}, {"version", RNIC_VERSION}};
-  std::string line = "rnic";
-  for (const auto& argument : command_line()) line += ' ' + quoted(argument);
-  page["command_line"] = line;
+  page["command_line"] = command_text();
   page["figures"] = figures_;
   page["limits"] = limits_;
   page["settings"] = settings();

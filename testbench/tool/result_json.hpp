@@ -16,6 +16,13 @@ inline constexpr int kResultSchema = 1;
 inline constexpr int kInterruptedCode = 130;
 
 [[nodiscard]] std::string_view name(Outcome outcome);
+/// Of a run that may have been interrupted; what failed by then has failed.
+[[nodiscard]] constexpr Outcome outcome_of(bool good, bool interrupted) {
+  return !good ? Outcome::kFailed : interrupted ? Outcome::kInterrupted : Outcome::kPassed;
+}
+[[nodiscard]] constexpr int exit_code(Outcome outcome) {
+  return outcome == Outcome::kInterrupted ? kInterruptedCode : outcome == Outcome::kFailed ? 1 : 0;
+}
 
 /// What every command writes as JSON (docs/results.md). `results` depend on options and seed only; what depends on the
 /// machine that simulates is in `wall_clock`.

@@ -35,7 +35,8 @@ struct ServeArguments {
   bool paused = false;
   bool quiet = false;
   bool late_entries = false;
-  bool programs = false;
+  bool programs = true;
+  std::string exec;  ///< ExecRun::plan; empty: rnic exec has not started it
   int ready = -1;
 };
 
@@ -136,6 +137,7 @@ int run_serve_command(ServeArguments& arguments) {
   arguments.outputs.report.observe(drawn.options);
   MachinePrograms programs;
   if (arguments.programs) programs.observe(drawn.options);
+  if (!arguments.exec.empty()) programs.take(nlohmann::ordered_json::parse(arguments.exec));
   World world(drawn.options);
   MachineServerOptions options = arguments.machine.server_options(world.hosts());
   options.folder = arguments.folder;
@@ -150,9 +152,17 @@ int run_serve_command(ServeArguments& arguments) {
   running = &server;
   if (arguments.programs)
     arguments.outputs.report.only([&server](unsigned host, std::uint8_t qp) { return server.had(host, qp); });
+  const auto fill = [&] {
+    if (arguments.programs || !arguments.exec.empty()) programs.fill(arguments.outputs.report, server);
+  };
   arguments.outputs.report.watch(world, [&] {
-    serve(server, signals, arguments);
-    world.judge();
+    try {
+      serve(server, signals, arguments);
+      world.judge();
+    } catch (const std::exception&) {
+      fill();
+      throw;
+    }
   });
   const auto figures = machine_figures(world, drawn.options.seed);
   if (log != nullptr) {
@@ -160,8 +170,8 @@ int run_serve_command(ServeArguments& arguments) {
     if (!log->failure().empty()) print_error(log->failure());
   }
   world.close_timeline();
-  if (arguments.programs) programs.fill(arguments.outputs.report, server);
-  if (programs.told()) {
+  fill();
+  if (programs.ended()) {
     arguments.outputs.write(world, figures);
   } else {
     arguments.outputs.write(world, figures, true, "the machine was ended by a signal");
@@ -173,9 +183,7 @@ int run_serve_command(ServeArguments& arguments) {
 
 void add_serve_command(CLI::App& tool, std::function<int()>& action) {
   auto arguments = std::make_shared<ServeArguments>();
-  auto* command = tool.add_subcommand(
-      "serve",
-      "A machine as a process: hosts with a NIC each, for programs that come to them (rnic exec), until a signal");
+  auto* command = add_command(tool, "serve", " (rnic exec), until a signal ends it");
   add_machine_options(*command, arguments->machine);
   arguments->folder = default_run_folder();
   command->add_option("--dir", arguments->folder, "Folder of the hosts' sockets: host0, host1, ...")
@@ -187,8 +195,11 @@ void add_serve_command(CLI::App& tool, std::function<int()>& action) {
       "--late-entries", arguments->late_entries,
       "A guest sees the phase of an entry before the rest of it, until it reads a register (docs/guest.md)");
   command->add_flag("--pause", arguments->paused, "Time stands still until SIGUSR1 comes, which stops it again, too");
-  command->add_flag("--programs", arguments->programs,
-                    "Follow the requests of each queue pair, for what rnic exec prints of its programs");
+  command->add_flag_callback(
+      "--no-programs", [arguments] { arguments->programs = false; },
+      "Do not follow the requests of each queue pair: faster, but rnic exec has no figures and no diagnosis");
+  // For rnic exec.
+  command->add_option("--exec", arguments->exec)->group("");
   command->add_flag("--quiet", arguments->quiet, "No status line on a terminal");
   command->add_option("--ready-fd", arguments->ready, "Descriptor to write a line to when processes can come");
   command

@@ -173,14 +173,12 @@ int run_soak_command(SoakArguments& options) {
   const auto json = soak_json(report, options);
   const nlohmann::ordered_json wall_clock = {{"seconds", seconds},
                                              {"simulated_cycles_per_second", cycles_per_second(report, seconds)}};
-  const Outcome outcome = !report.good()       ? Outcome::kFailed
-                          : report.interrupted ? Outcome::kInterrupted
-                                               : Outcome::kPassed;
+  const Outcome outcome = outcome_of(report.good(), report.interrupted);
   write_json(options.json, result_json("soak", outcome, json, wall_clock));
   show_soak(options.report, report, json, wall_clock);
   options.report.write();
   print_written(drawn.options, {options.report.path(), options.json});
-  if (report.good()) return report.interrupted ? kInterruptedCode : 0;
+  if (report.good()) return exit_code(outcome);
   const auto wrong_at = report.traffic.wrong_at;
   options.failures.leave(
       name, command_line(),
@@ -196,8 +194,7 @@ void add_soak_command(CLI::App& tool, std::function<int()>& action) {
   traffic.pairs = 64;
   traffic.mixes = 2;
   traffic.shares = 1;
-  auto* command = tool.add_subcommand(
-      "soak", "Random work on many queue pairs in both directions; checks every request and every byte");
+  auto* command = add_command(tool, "soak");
   command->add_option("--cycles", options->soak.cycles, "Clock cycles with new work; 1M: a million")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40))
       ->transform(count_size())

@@ -145,15 +145,14 @@ void add_folder_option(CLI::App& command, StatArguments& arguments) {
 
 void add_ps_command(CLI::App& tool, std::function<int()>& action) {
   auto arguments = std::make_shared<StatArguments>();
-  auto* command = tool.add_subcommand("ps", "The processes on the hosts of a machine (rnic serve), and what they have");
+  auto* command = add_command(tool, "ps", " (rnic serve), with what they have");
   add_folder_option(*command, *arguments);
   command->callback([arguments, &action] { action = [arguments] { return run_ps(*arguments); }; });
 }
 
 void add_stat_command(CLI::App& tool, std::function<int()>& action) {
   auto arguments = std::make_shared<StatArguments>();
-  auto* command = tool.add_subcommand(
-      "stat", "What the NICs of a machine (rnic serve) have counted, and each queue pair of each process");
+  auto* command = add_command(tool, "stat", " (rnic serve): those of each NIC, and of each queue pair of each process");
   add_folder_option(*command, *arguments);
   command
       ->add_option("--watch", arguments->watch,

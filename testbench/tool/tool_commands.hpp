@@ -8,15 +8,17 @@ namespace rnic::testbench {
 /// A command of `rnic`, and the program of libexec/rnic that runs it. What a program is linked of is what its commands
 /// need, so that the first of them is soon built.
 struct ToolCommand {
-  std::string_view name, program, summary;
+  std::string_view name, program;
+  std::string_view summary;  ///< Its description begins with it (add_command)
 };
 
 inline constexpr std::array kToolCommands = {
-    ToolCommand{"copy", "rnic-copy", "Copy a file from host A to host B by RDMA Write and back by RDMA Read"},
-    ToolCommand{"verify", "rnic-check", "Run test vectors of the specification"},
+    ToolCommand{"copy", "rnic-copy",
+                "Copy a file from host A to host B by RDMA Write and back by RDMA Read, and compare"},
+    ToolCommand{"verify", "rnic-check", "Run test vectors of the specification on simulated NICs"},
     ToolCommand{"bench", "rnic-check", "Measure goodput, message rate and latency in simulated cycles"},
-    ToolCommand{"soak", "rnic-check", "Run random work on many queue pairs, and check every byte"},
-    ToolCommand{"fuzz", "rnic-check", "Send malformed frames and requests beside good ones"},
+    ToolCommand{"soak", "rnic-check", "Run random work on many queue pairs in both directions, and check every byte"},
+    ToolCommand{"fuzz", "rnic-check", "Send malformed frames and requests, while good ones use the same NICs"},
     ToolCommand{"compare", "rnic-check", "Run the same random programs on the RTL and the reference NIC"},
     ToolCommand{"coverage", "rnic-check", "Show which cover points runs have reached"},
     ToolCommand{"exec", "rnic-machine", "Run programs of libibverbs on hosts of a machine"},
@@ -27,7 +29,7 @@ inline constexpr std::array kToolCommands = {
     ToolCommand{"ps", "rnic-machine", "List the processes on a running machine"},
     ToolCommand{"stat", "rnic-machine", "Show the counters of a running machine"},
     ToolCommand{"completion", "rnic-copy", "Print a script that completes commands in bash, zsh or fish"},
-    ToolCommand{"man", "rnic-copy", "Show the manual page of a command"},
+    ToolCommand{"man", "rnic-copy", "Show the manual page of a command, or of all"},
 };
 
 }  // namespace rnic::testbench

@@ -9,6 +9,7 @@
 #include <optional>
 #include <thread>
 
+#include "testbench/interrupt.hpp"
 #include "testbench/tool/commands.hpp"
 #include "testbench/tool/coverage.hpp"
 #include "testbench/tool/failure_folder.hpp"
@@ -177,16 +178,23 @@ void show_vector(ReportFile& page, const VerifyLine& line) {
 int end_verify(VerifyArguments& options, const std::vector<VerifyLine>& lines, double seconds,
                const Coverage* coverage) {
   const auto counts = count(lines);
-  const bool complete = coverage == nullptr || coverage->complete();
+  const bool by_user = interrupted();
+  const bool complete = coverage == nullptr || coverage->complete() || by_user;
   const bool good = counts.failed == 0 && counts.malformed == 0 && complete;
   write_junit(options.junit, lines, coverage == nullptr ? std::vector<Coverage::Case>{} : coverage->cases(),
               options.paths);
-  write_json(options.json,
-             result_json("verify", good ? Outcome::kPassed : Outcome::kFailed, verify_json(lines, options.paths),
-                         verify_wall_clock(lines, seconds, options.paths)));
+  const Outcome outcome = outcome_of(good, by_user);
+  write_json(options.json, result_json("verify", outcome, verify_json(lines, options.paths),
+                                       verify_wall_clock(lines, seconds, options.paths)));
   for (const auto& line : lines)
     if (line.malformed()) print_error(line.outcome.message);
-  return counts.malformed != 0 ? 2 : good ? 0 : 1;
+  return counts.malformed != 0 ? 2 : exit_code(outcome);
+}
+
+/// Behind the counts: `ran` of so many vectors were run before the user ended it.
+void print_interrupt(std::size_t ran, std::size_t all) {
+  if (interrupted())
+    fmt::print("; {}: {} of {} were run", toned("interrupted", Tone::kBad), ran, counted(all, "vector"));
 }
 
 void add_malformed(std::vector<VerifyLine>& lines, const WantedVectors& wanted) {
@@ -206,11 +214,12 @@ int run_on_device(VerifyArguments& options, const WantedVectors& wanted) {
   const auto start = std::chrono::steady_clock::now();
   options.device.quiet = options.quiet;
   auto lines = verify_on_device(options.device, wanted.vectors);
-  const auto left_out = wanted.vectors.size() - lines.size();
+  const auto ran = lines.size();
   add_malformed(lines, wanted);
   if (!options.quiet) print_clauses(lines);
   print_counts(lines, true);
-  fmt::print("; {} of higher grades left out\n", left_out);
+  print_interrupt(ran, wanted.vectors.size());
+  fmt::print("{}\n", interrupted() ? "" : fmt::format("; {} of higher grades left out", wanted.vectors.size() - ran));
   return end_verify(options, lines, seconds_since(start), nullptr);
 }
 
@@ -265,6 +274,7 @@ int run_verify_command(VerifyArguments& options) {
       std::fflush(stdout);
     });
   }
+  const std::size_t ran = lines.size();
   add_malformed(lines, wanted);
   if (coverage)
     coverage->print();
@@ -273,6 +283,7 @@ int run_verify_command(VerifyArguments& options) {
   const double seconds = seconds_since(start);
   if (!options.quiet) print_cycles(lines, seconds);
   print_counts(lines);
+  print_interrupt(ran, vectors.size());
   fmt::print("\n");
   if (options.report.wanted()) show_vector(options.report, lines.front());
   options.report.write();
@@ -305,7 +316,7 @@ void add_device_options(CLI::App& command, DeviceArguments& device) {
 
 void add_verify_command(CLI::App& tool, std::function<int()>& action) {
   auto options = std::make_shared<VerifyArguments>();
-  auto* command = tool.add_subcommand("verify", "Runs test vectors (docs/vectors.md) on the RTL");
+  auto* command = add_command(tool, "verify", " (docs/vectors.md)");
   command
       ->add_option("paths", options->paths,
                    "Vector files, or folders of them; with --coverage folders with lists of statements (tests/vectors)")

@@ -8,6 +8,7 @@
 #include <cstdio>
 
 #include "testbench/device/device_runner.hpp"
+#include "testbench/interrupt.hpp"
 #include "testbench/tool/report.hpp"
 #include "testbench/tool/terminal.hpp"
 #include "testbench/verify/vector_grade.hpp"
@@ -29,7 +30,9 @@ std::vector<VerifyLine> verify_on_device(const DeviceArguments& device, const st
   const DeviceTimes times{std::chrono::seconds(device.patience_s), std::chrono::milliseconds(device.settle_ms)};
   std::vector<VerifyLine> lines;
   try {
+    if (vectors.size() > 1) catch_interrupts();
     for (const auto& vector : vectors) {
+      if (interrupted()) break;
       const auto grading = grade_of(vector);
       const bool whole = grading.grade == VectorGrade::kVerbs;
       if (!whole && !(device.in_part && grading.doing == VectorGrade::kVerbs)) continue;
@@ -51,7 +54,7 @@ std::vector<VerifyLine> verify_on_device(const DeviceArguments& device, const st
   } catch (const DeviceError& error) {
     throw UsageError(fmt::format("--device: {}", error.what()));
   }
-  if (lines.empty()) throw UsageError("--device: none of these vectors is of the grade verbs");
+  if (lines.empty() && !interrupted()) throw UsageError("--device: none of these vectors is of the grade verbs");
   return lines;
 }
 

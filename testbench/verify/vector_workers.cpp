@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "testbench/interrupt.hpp"
 #include "testbench/json_process.hpp"
 #include "testbench/verify/frame_check.hpp"
 #include "testbench/verify/vector_runner.hpp"
@@ -103,10 +104,11 @@ class Worker {
 void run_vectors(const std::vector<Vector>& vectors, const WorldOptions& options, unsigned jobs,
                  const VectorDone& done) {
   if (vectors.size() <= 1) return run_some(vectors, options, 0, 1, done);
+  catch_interrupts();
   const std::size_t count = std::min<std::size_t>(std::max(1u, jobs), vectors.size());
   std::vector<std::unique_ptr<Worker>> workers;
   for (std::size_t i = 0; i < count; ++i) workers.push_back(std::make_unique<Worker>(vectors, options, i, count));
-  for (std::size_t i = 0; i < vectors.size(); ++i) done(i, workers[i % count]->next());
+  for (std::size_t i = 0; i < vectors.size() && !interrupted(); ++i) done(i, workers[i % count]->next());
 }
 
 }  // namespace rnic::testbench

@@ -138,10 +138,10 @@ nlohmann::json report_of(const std::string& file) {
   return nlohmann::json::parse(page.substr(from, page.find("</script>", from) - from), nullptr, false);
 }
 
-/// A pair of server_writing in `mode`.
-Outcome write_in(Tool& tool, const std::string& mode) {
-  return tool.run({"exec", "--pair", "--out", mode, "--", RNIC_WRITING, "server", mode, "port", "--", RNIC_WRITING,
-                   "client", mode, "port"});
+/// A pair of server_writing in `mode`, on a machine of these NICs.
+Outcome write_in(Tool& tool, const std::string& mode, const std::string& nic = "rtl") {
+  return tool.run({"exec", "--nic", nic, "--pair", "--out", mode, "--", RNIC_WRITING, "server", mode, "port", "--",
+                   RNIC_WRITING, "client", mode, "port"});
 }
 
 /// The text behind `start`, up to the end of its line.
@@ -154,7 +154,8 @@ std::string line_with(const std::string& output, const std::string& start) {
 
 TEST_CASE("behind a program stands what the simulated NIC did, on standard error, and only if it posted requests") {
   Tool tool;
-  const auto good = write_in(tool, "good");
+  const std::string nic = GENERATE(as<std::string>{}, "rtl", "model", "rtl,model", "model,rtl");
+  const auto good = write_in(tool, "good", nic);
   INFO(good.output);
   CHECK(good.code == 0);
   const std::string line = line_with(good.output, "rnic: client: simulated: ");
@@ -168,7 +169,7 @@ TEST_CASE("behind a program stands what the simulated NIC did, on standard error
   CHECK(report["outcome"]["good"] == true);
   CHECK(report["outcome"]["text"] == "the server ended with exit code 0; the client ended with exit code 0");
   const std::string command = report["command_line"];
-  CHECK(command.starts_with("rnic exec --pair -- /"));
+  CHECK(command.starts_with("rnic exec --nic " + nic + " --pair -- /"));
   CHECK(command.ends_with("client good port"));
   CHECK(contains(report["title"].get<std::string>(), "server_writing"));
   REQUIRE(report["processes"].size() == 2);
@@ -197,11 +198,16 @@ TEST_CASE("a request that is refused has a diagnosis, and the run has failed") {
   const std::vector<Case> all{{"rights", "IBV_WC_REM_ACCESS_ERR", {"without remote write access"}},
                               {"range", "IBV_WC_REM_ACCESS_ERR", {"so the range is not inside"}},
                               {"key", "IBV_WC_REM_ACCESS_ERR", {"has registered a memory region with this R_Key"}},
+                              {"window", "IBV_WC_REM_ACCESS_ERR", {"its memory window (type 2) is not bound"}},
+                              {"freed", "IBV_WC_REM_ACCESS_ERR", {"its memory window had been deallocated"}},
                               {"local", "IBV_WC_LOC_PROT_ERR", {"its own NIC refused it", "10.6.3"}}};
   Tool tool;
+  const std::string nic = GENERATE(as<std::string>{}, "rtl", "model", "rtl,model", "model,rtl");
   for (const auto& [mode, status, says] : all) {
-    const auto outcome = write_in(tool, mode);
-    INFO(outcome.output);
+    // What is wrong with a key does not depend on the NIC.
+    if (nic != "rtl" && std::string(mode) != "rights" && std::string(mode) != "local") continue;
+    const auto outcome = write_in(tool, mode, nic);
+    INFO(nic << ", " << mode << ": " << outcome.output);
     CHECK(outcome.code == 1);
     const std::string diagnosis = line_with(outcome.output, "rnic: diagnosis: ");
     CHECK(contains(diagnosis, "server_writing on host1"));
@@ -215,6 +221,49 @@ TEST_CASE("a request that is refused has a diagnosis, and the run has failed") {
     CHECK(report["processes"][1]["diagnoses"][0]["text"] == diagnosis);
     CHECK(report["processes"][1]["queue_pairs"][0]["requests"][0]["failed"] == 1);
   }
+}
+
+TEST_CASE("a kernel call that is refused is the diagnosis of a program that fails without a failed request") {
+  Tool tool;
+  const auto outcome = write_in(tool, "call");
+  INFO(outcome.output);
+  CHECK(outcome.code == 3);
+  const std::string diagnosis = line_with(outcome.output, "rnic: diagnosis: ");
+  CHECK(contains(diagnosis, "no request failed, but the kernel driver of host1 refused "));
+  CHECK(contains(diagnosis, "register_mr of server_writing: "));
+}
+
+TEST_CASE("the report of a simulation that fails has the title and the command of rnic exec") {
+  Tool tool;
+  // The kernel driver's first reads of its admin queue are answered with Completer Abort, so the machine cannot begin.
+  std::ofstream(tool.folder() + "/f.json") << R"({"pcie": {"a": {"completer_abort": 1}}})";
+  const auto outcome = tool.run({"exec", "--faults", "f.json", "--report", "r.html", "--", "true", "argument"});
+  INFO(outcome.output);
+  CHECK(outcome.code == 2);
+  const auto report = report_of(tool.folder() + "/r.html");
+  REQUIRE(report.is_object());
+  CHECK(report["title"] == "rnic exec: true");
+  CHECK(report["command"] == "exec");
+  CHECK(report["command_line"] == "rnic exec --faults f.json -- true argument");
+  CHECK(report["outcome"]["good"] == false);
+  REQUIRE(report["programs"].size() == 1);
+  CHECK(report["programs"][0]["good"] == false);
+}
+
+TEST_CASE("a machine that runs has figures and diagnosis, or says that it has none") {
+  const bool follows = GENERATE(true, false);
+  ServerProcess server(follows ? std::vector<std::string>{} : std::vector<std::string>{"--no-programs"});
+  Tool tool;
+  const auto run = [&](const std::string& mode) {
+    return tool.run({"exec", "--dir", server.folder() + "/run", "--pair", "--", RNIC_WRITING, "server", mode, "port",
+                     "--", RNIC_WRITING, "client", mode, "port"});
+  };
+  const auto good = run("good"), refused = run("rights");
+  INFO(good.output << refused.output);
+  CHECK(contains(good.output, "(1 request, 8192 bytes)") == follows);
+  CHECK(contains(refused.output, "rnic: diagnosis: ") == follows);
+  CHECK(contains(good.output, "rnic: client: no figures of the simulated NIC") == !follows);
+  CHECK(server.end(SIGTERM) == 0);
 }
 
 TEST_CASE("a server that does not end by itself is no failure when its client has succeeded") {

@@ -1,7 +1,8 @@
 // A pair of programs that know libibverbs and nothing of this project: the client writes once into the server's memory.
-// usage: server_writing server|client good|rights|range|key|local PORT-FILE
-// In all but "good" the Write is refused: the region gives no right, the range is outside, there is no such R_Key, or
-// the client's own L_Key is wrong. Exit code: 0, or 1 when the Write failed.
+// usage: server_writing server|client good|rights|range|key|window|freed|local|call PORT-FILE
+// In all but "good" something is refused. The Write: the region gives no right, the range is outside, there is no such
+// R_Key, it is that of a memory window which was never bound or is deallocated, or the client's own L_Key is wrong; or,
+// of "call", the client's registration of memory that it does not have. Exit code: 0, 1 when the Write failed, or 3.
 #include <infiniband/verbs.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -19,6 +20,7 @@
 namespace {
 
 constexpr std::size_t kBytes = 8192;
+constexpr std::uintptr_t kNowhere = 8192;
 constexpr std::uint32_t kPsn = 100;
 constexpr int kFailed = 1, kBroken = 3;
 
@@ -136,9 +138,16 @@ int main(int argc, char** argv) {
   init.cap = {.max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1, .max_inline_data = 0};
   init.qp_type = IBV_QPT_RC;
   ibv_qp* const qp = require(ibv_create_qp(pd, &init), "qp");
-  Terms own{{}, qp->qp_num, mr->rkey, reinterpret_cast<std::uintptr_t>(memory.data())}, peer{};
+  std::uint32_t rkey = mr->rkey;
+  if (mode == "window" || mode == "freed") {
+    ibv_mw* const window = require(ibv_alloc_mw(pd, IBV_MW_TYPE_2), "window");
+    rkey = window->rkey;
+    require(mode == "window" || ibv_dealloc_mw(window) == 0, "deallocation");
+  }
+  Terms own{{}, qp->qp_num, rkey, reinterpret_cast<std::uintptr_t>(memory.data())}, peer{};
   require(ibv_query_gid(context, 1, 0, &own.gid) == 0, "gid");
   const int socket = serves ? accept_one(argv[3]) : connect_to(argv[3]);
+  if (mode == "call" && !serves) require(ibv_reg_mr(pd, reinterpret_cast<void*>(kNowhere), kBytes, rights), "nowhere");
   require(write(socket, &own, sizeof own) == sizeof own && read(socket, &peer, sizeof peer) == sizeof peer, "terms");
   connect_pair(qp, peer);
   char ready{};

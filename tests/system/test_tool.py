@@ -209,9 +209,12 @@ class ToolTest(unittest.TestCase):
             self.assertLessEqual(set(shown), signals)
             surfer = (self.folder / f"{name}.sucl").read_text().splitlines()
             self.assertEqual([line.removeprefix("variable_add ") for line in surfer if line.startswith("variable_add")], shown)
+            # What Surfer's command prompt takes. A divider has a title of one word: what follows it makes the command an error.
+            for line in surfer:
+                self.assertRegex(line, r"^(divider_add \w+|variable_add [\w.]+|zoom_fit|zoom_in|cursor_set \d+|goto_cursor)$")
             groups = [line.removeprefix("divider_add ") for line in surfer if line.startswith("divider_add")]
             titles = [line[1:] for flags, line in zip(gtkwave, gtkwave[1:]) if flags in ("@800200", "@1000200")]
-            self.assertEqual(titles, [group for group in groups for _ in range(2)])
+            self.assertEqual([re.sub(r"\W+", "_", title) for title in titles], [group for group in groups for _ in range(2)])
             self.assertEqual([group[0] for group in groups], list("c12345678"))
             self.assertIn(f'[dumpfile] "{self.folder / name}.fst"', gtkwave)
             # States by the names that the FST file has.
@@ -863,12 +866,12 @@ class ToolTest(unittest.TestCase):
         out = self.copy(self.file(10), "--pcap", "w.pcap", "--trace", "w.fst", "--json", "w.json", "--report", "w.html", "--timeline", "t.json").stdout
         self.assertEqual(set(re.findall(r"written: (\S+)", out)), {"w.pcap", "w.fst", "w.host1.fst", "w.json", "w.html", "t.json"})
 
-    def interrupted(self, *arguments):
-        """The command gets a SIGINT when it is at work; what it prints, and its JSON."""
+    def interrupted(self, *arguments, report=True):
+        """The command gets a SIGINT when it is at work; the results of its JSON."""
         path = self.folder / "interrupted.json"
         # On a terminal it shows how far it is, which says that it is at work.
         parent, child = os.openpty()
-        process = subprocess.Popen([rnic_tool.program, *map(str, arguments), "--json", path, "--report", self.folder / "interrupted.html"], stdout=subprocess.PIPE, stderr=child, text=True)
+        process = subprocess.Popen([rnic_tool.program, *map(str, arguments), "--json", path, *(["--report", self.folder / "interrupted.html"] if report else [])], stdout=subprocess.PIPE, stderr=child, text=True)
         os.close(child)
         shown = ""
         while not re.search(r"%  [\d:]+ left", shown):
@@ -878,7 +881,8 @@ class ToolTest(unittest.TestCase):
         os.close(parent)
         self.assertEqual(process.returncode, 130, out)
         self.assertIn("interrupted", out)
-        self.assertIn("interrupted by the user", (self.folder / "interrupted.html").read_text())
+        if report:
+            self.assertIn("interrupted by the user", (self.folder / "interrupted.html").read_text())
         told = checked(path.read_text())
         self.assertEqual(told["outcome"], "interrupted")
         return told["results"]
@@ -896,6 +900,16 @@ class ToolTest(unittest.TestCase):
         measured = self.interrupted("bench", "--figure", "warm_write_ns", "--figure", "doorbell_to_wire_cycles", "--figure", "write_goodput_fraction_loss_1e3", "--figure", "small_write_mmps")
         self.assertGreaterEqual(len(measured), 1)
         self.assertLess(len(measured), 4)
+        verified = self.interrupted("verify", "--quiet", "--jobs", 2, VECTORS / "read", VECTORS / "write", VECTORS / "recovery", report=False)
+        self.assertGreater(verified["passed"], 0)
+        self.assertEqual((verified["failed"], verified["malformed"]), (0, 0))
+        self.assertEqual(len(verified["vectors"]), verified["passed"])
+        fuzzed = self.interrupted("fuzz", "--frames", "1G", report=False)
+        self.assertGreater(fuzzed["frames"], 0)
+        self.assertEqual(fuzzed["violations"], 0)
+        compared = self.interrupted("compare", "--operations", "1G", report=False)
+        self.assertGreater(compared["operations"], 0)
+        self.assertEqual(compared["differences"], 0)
 
     def test_colours(self):
         def on_a_terminal(**environment):

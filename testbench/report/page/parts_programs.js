@@ -34,7 +34,7 @@ function showPrograms() {
 
 function showProcesses(part) {
   if (report.processes.length === 0) {
-    part.append(element("p", {class: "note"}, "No program opened the device."));
+    part.append(element("p", {class: "note"}, report.command === "linux" ? "The guest's kernel shares the device among its programs: the machine sees queue pairs, not programs." : "No program opened the device."));
     return;
   }
   const objects = (one) => Object.entries(one.objects).map(([name, count]) => `${count} ${count === 1 ? name.replace(/s$/, "") : name}`).join(", ");
