@@ -178,7 +178,7 @@ def copy_sources(faults, copy=COPY):
 def build(jobs, copy=COPY, options=()):
     """The tool with all faults in it. Its folders lie as in a checkout, so ccache knows what no fault is in."""
     run(["cmake", "--preset", "release", "-DBUILD_TESTING=OFF", *options], copy.parent / "cmake.log", cwd=copy)
-    run(["cmake", "--build", "build/release", "--target", "rnic", "-j", str(jobs)], copy.parent / "make.log", cwd=copy)
+    run(["cmake", "--build", "build/release", "--target", "rnic_commands", "rnic_check", "-j", str(jobs)], copy.parent / "make.log", cwd=copy)
     return copy / "build/release/bin/rnic"
 
 
