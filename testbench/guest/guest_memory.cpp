@@ -28,7 +28,8 @@ void check_region(const Region& region, int descriptor) {
     wrong("it is not of whole pages");
   // Seals first: only memory has them, and whose file this is otherwise may let who asks for its size wait.
   const int seals = fcntl(descriptor, F_GET_SEALS);
-  if (seals < 0 || (seals & F_SEAL_SHRINK) == 0)
+  if (seals < 0) wrong("there is no file of memory to it (memory-backend-memfd is one)");
+  if ((seals & F_SEAL_SHRINK) == 0)
     wrong("its file is not sealed against shrinking (memory-backend-memfd is)");
   struct stat file {};
   if (fstat(descriptor, &file) != 0 || !S_ISREG(file.st_mode)) wrong("there is no file to it");

@@ -30,7 +30,7 @@ constexpr std::size_t kPage = 4096, kPages = 4;
 /// A child with some pages of a pattern, none behind them, which then does what it is told.
 struct Child {
   std::uint8_t* const memory = static_cast<std::uint8_t*>(
-      mmap(nullptr, kPages* kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+      mmap(nullptr, (kPages + 1) * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   std::array<int, 2> ready{};
   pid_t process;
 

@@ -226,9 +226,9 @@ class ToolTest(unittest.TestCase):
             self.assertEqual(gtkwave[opcode - 2], "@2022")
             self.assertEqual(filter_file.parent, self.folder / f"{name}.names")
             self.assertIn("0A WriteOnly", filter_file.read_text().splitlines())
-            # The PSN has bits 40 to 17 of 865; bits count from the highest one down.
+            # The PSN has bits 40 to 17 of 869; bits count from the highest one down.
             psn = next(line for line in gtkwave if line.startswith("#{desc_data_o.psn[23:0]}"))
-            self.assertEqual([int(bit) for bit in re.findall(r" \(([0-9]+)\)", psn)], list(range(824, 848)))
+            self.assertEqual([int(bit) for bit in re.findall(r" \(([0-9]+)\)", psn)], list(range(828, 852)))
             # They open at the first work request, which is not in the first microsecond.
             zoom, mark, named = re.fullmatch(r"\*-([0-9.]+) ([0-9]+) ([0-9]+)( -1){25}", next(line for line in gtkwave if line.startswith("*"))).groups()[:3]
             start = int(next(line for line in gtkwave if line.startswith("[timestart] ")).split()[1])
