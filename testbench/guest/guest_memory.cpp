@@ -29,8 +29,7 @@ void check_region(const Region& region, int descriptor) {
   // Seals first: only memory has them, and whose file this is otherwise may let who asks for its size wait.
   const int seals = fcntl(descriptor, F_GET_SEALS);
   if (seals < 0) wrong("there is no file of memory to it (memory-backend-memfd is one)");
-  if ((seals & F_SEAL_SHRINK) == 0)
-    wrong("its file is not sealed against shrinking (memory-backend-memfd is)");
+  if ((seals & F_SEAL_SHRINK) == 0) wrong("its file is not sealed against shrinking (memory-backend-memfd is)");
   struct stat file {};
   if (fstat(descriptor, &file) != 0 || !S_ISREG(file.st_mode)) wrong("there is no file to it");
   if (static_cast<std::uint64_t>(file.st_size) < region.offset + region.bytes) wrong("it is longer than its file");

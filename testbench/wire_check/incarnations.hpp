@@ -16,7 +16,7 @@ namespace rnic::wire_check {
 template <typename Role>
 class Incarnations {
  public:
-  [[nodiscard]] bool exists() const { return former_ || fresh_ || !current_.empty(); }
+  [[nodiscard]] bool exists() const { return former_ || !fresh_.empty() || !current_.empty(); }
 
   /// Its queue pair is made ready anew. `leaves`: its packets may still leave.
   void end(bool leaves) {
@@ -27,31 +27,27 @@ class Incarnations {
       if (current_.size() > 1) former_->distrust();
     }
     current_.clear();
-    fresh_.reset();
+    fresh_.clear();
     if (!leaves) former_.reset();
   }
-  void begin(Role role) {
-    if (former_)
-      fresh_ = std::move(role);
-    else
-      current_.push_back(std::move(role));
-  }
+  /// The present incarnation begins, as this one or as another that begins with it.
+  void begin(Role role) { add(former_ ? fresh_ : current_, std::move(role)); }
   /// What the former incarnation had begun has left, or never will.
   void settle() {
     former_.reset();
-    if (fresh_) add(current_, std::move(*std::exchange(fresh_, {})));
+    for (Role& role : std::exchange(fresh_, {})) add(current_, std::move(role));
   }
 
   void sent(const Packet& packet, const Moment& now) {
     if (!former_ && current_.size() == 1) return current_.front().sent(packet, now);
     std::vector<Role> possible;
     for (const Role& role : current_) try_as(role, packet, now, possible);
-    if (fresh_) try_as(*fresh_, packet, now, possible);
+    for (const Role& role : fresh_) try_as(role, packet, now, possible);
     std::vector<Role> former;
     if (former_) try_as(*former_, packet, now, former);
     if (possible.empty() && former.empty()) {
-      if (current_.empty() && !fresh_) return former_->sent(packet, now);
-      possible.push_back(current_.empty() ? std::move(*fresh_) : std::move(current_.front()));
+      if (current_.empty() && fresh_.empty()) return former_->sent(packet, now);
+      possible.push_back(current_.empty() ? std::move(fresh_.front()) : std::move(current_.front()));
       possible.front().sent(packet, now);
     }
     current_ = std::move(possible);
@@ -59,7 +55,7 @@ class Incarnations {
       former_ = std::move(former.front());
     } else {
       former_.reset();
-      fresh_.reset();
+      fresh_.clear();
     }
   }
 
@@ -67,7 +63,7 @@ class Incarnations {
   template <typename Action>
   void for_present(Action action) {
     for (Role& role : current_) action(role);
-    if (fresh_) action(*fresh_);
+    for (Role& role : fresh_) action(role);
   }
 
  private:
@@ -85,7 +81,7 @@ class Incarnations {
   }
 
   std::optional<Role> former_;  ///< Of which there may be packets
-  std::optional<Role> fresh_;   ///< The present one, before its first packet, as long as those of the former may leave
+  std::vector<Role> fresh_;     ///< The present one, before its first packet, as long as those of the former may leave
   std::vector<Role> current_;   ///< The present one: what it may have become
 };
 

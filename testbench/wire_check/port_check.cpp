@@ -1,7 +1,9 @@
 #include "testbench/wire_check/port_check.hpp"
 
 #include <algorithm>
+#include <span>
 #include <utility>
+#include <vector>
 
 namespace rnic::wire_check {
 namespace {
@@ -123,12 +125,20 @@ void PortCheck::make_ready(QueuePair& qp) {
   qp.ended.reset();
   qp.requester.end(leaves);
   qp.responder.end(leaves);
-  qp.responder.begin(Responder(qp.attributes, qp.complain));
+  // The NIC takes what arrived in its order, so the new incarnation gets what arrived behind some point, or nothing.
+  std::vector<Packet> waiting;
+  bool forgeries = false;
   for (const auto& [packet, forged, came] : arrivals_) {
     if (packet.dest_qpn != qp.attributes.number || !may_move(came, moment())) continue;
-    if (forged) distrust(qp);
-    take(qp, packet, came);
+    forgeries = forgeries || forged;
+    if (is_from_its_peer(qp, packet) && !packet.is_response()) waiting.push_back(packet);
   }
+  for (std::size_t first = 0; first <= waiting.size(); ++first) {
+    Responder responder(qp.attributes, qp.complain);
+    for (const Packet& packet : std::span(waiting).subspan(first)) responder.received(packet);
+    qp.responder.begin(std::move(responder));
+  }
+  if (forgeries) distrust(qp);
 }
 
 void PortCheck::settle(QueuePair& qp) {
@@ -270,12 +280,16 @@ void PortCheck::received(Frame frame, bool forged, Picoseconds now) {
   take(qp, *packet, moment());
 }
 
-void PortCheck::take(QueuePair& qp, const Packet& packet, Moment now) {
+/// Whether a reliable queue pair takes it: it comes by the path of its peer.
+bool PortCheck::is_from_its_peer(const QueuePair& qp, const Packet& packet) const {
   const Attributes& a = qp.attributes;
-  if (packet.dest_mac != admin_.mac() || packet.service != a.service || packet.dest != a.source ||
-      packet.source != a.dest || vid(packet.tag) != vid(a.tag) || packet.service != Service::kRc ||
-      ((packet.pkey ^ qp.pkey) & kPartition) != 0)
-    return;
+  return packet.dest_mac == admin_.mac() && packet.service == a.service && packet.dest == a.source &&
+         packet.source == a.dest && vid(packet.tag) == vid(a.tag) && packet.service == Service::kRc &&
+         ((packet.pkey ^ qp.pkey) & kPartition) == 0;
+}
+
+void PortCheck::take(QueuePair& qp, const Packet& packet, Moment now) {
+  if (!is_from_its_peer(qp, packet)) return;
   keep(qp, true, packet);
   if (packet.is_response())
     qp.requester.for_present([&](Requester& one) { one.received(packet, now); });

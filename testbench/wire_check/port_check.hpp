@@ -84,6 +84,7 @@ class PortCheck {
   [[nodiscard]] QueuePair* sender_of(const Packet& packet);
   [[nodiscard]] bool has_its_tag(const QueuePair& qp, const Packet& packet) const;
   void distrust(QueuePair& qp);
+  [[nodiscard]] bool is_from_its_peer(const QueuePair& qp, const Packet& packet) const;
   void take(QueuePair& qp, const Packet& packet, Moment now);
 
   Complain complain_;

@@ -826,6 +826,17 @@ TEST_CASE("what a queue pair had begun may leave when it has begun anew (10.3.1)
     bench.acknowledges(101, 2);
     says(bench.complaint(), "acknowledges what has not come");
   }
+  SECTION("or have been for the former, which had the same PSNs (9.7.7.1)") {
+    bench.gets({.operation = Operation::kSendFirst, .psn = 4, .bytes = 256});
+    bench.gets({.operation = Operation::kSendLast, .psn = 5, .ack = true});
+    bench.renew(4, 700);
+    for (std::uint32_t psn = 4; psn < 7; ++psn) bench.gets({.psn = psn, .ack = true});
+    bench.acknowledges(5, 2);
+    bench.acknowledges(6, 3);
+    CHECK(bench.complaint() == "");
+    bench.acknowledges(6, 4);
+    says(bench.complaint(), "MSN");
+  }
   SECTION("but not for long") {
     bench.gets({.psn = 100, .ack = true});
     bench.now += 2 * kBacklogTime;
