@@ -71,11 +71,11 @@ HRESULT CompletionQueue::Notify(ULONG type, OVERLAPPED* overlapped) {
     if (kind == hw::CqArm::kNone) return ND_INVALID_PARAMETER_1;
     if (!process_->usable()) return ND_DEVICE_REMOVED;
     // What has happened finishes earlier requests, not this one.
-    const std::uint32_t place = kind == hw::CqArm::kSolicited ? core_->place() : 0;
+    const std::uint64_t solicited = kind == hw::CqArm::kSolicited ? core_->solicited(polled_solicited_) : 0;
     process_->take_events();
     OverlappedRequests request;
     if (const HRESULT status = prepare_request(overlapped, file_, request); status != ND_SUCCESS) return status;
-    switch (admit(kind, request, place)) {
+    switch (admit(kind, request, solicited)) {
       case Admission::kArm: core_->arm(kind); break;
       case Admission::kPend: break;
       case Admission::kFire: request.front().complete(ND_SUCCESS); break;
@@ -86,7 +86,8 @@ HRESULT CompletionQueue::Notify(ULONG type, OVERLAPPED* overlapped) {
   });
 }
 
-CompletionQueue::Admission CompletionQueue::admit(hw::CqArm kind, OverlappedRequests& request, std::uint32_t place) {
+CompletionQueue::Admission CompletionQueue::admit(hw::CqArm kind, OverlappedRequests& request,
+                                                  std::uint64_t solicited) {
   const std::lock_guard lock(mutex_);
   if (dead_) return Admission::kDead;
   if (overrun_) return Admission::kOverrun;
@@ -94,7 +95,7 @@ CompletionQueue::Admission CompletionQueue::admit(hw::CqArm kind, OverlappedRequ
   if (takes_unclaimed_event(kind)) return Admission::kFire;
   const bool stronger = kind > strongest();
   auto& requests = pending(kind);
-  if (requests.empty()) place_ = kind == hw::CqArm::kSolicited ? place : place_;
+  if (requests.empty() && kind == hw::CqArm::kSolicited) solicited_ = solicited;
   requests.splice(requests.end(), request);
   return stronger ? Admission::kArm : Admission::kPend;
 }
@@ -109,7 +110,7 @@ hw::CqArm CompletionQueue::strongest() const {
 /// What the device was armed for before, and has reported, may be something else.
 bool CompletionQueue::is_for_pending() {
   const hw::CqArm kind = strongest();
-  if (kind == hw::CqArm::kSolicited && !core_->solicited_since(place_)) {
+  if (kind == hw::CqArm::kSolicited && core_->solicited(polled_solicited_) == solicited_) {
     core_->renew_arm(kind);
     return false;
   }
@@ -119,7 +120,7 @@ bool CompletionQueue::is_for_pending() {
 /// The event was for some entry or other. What a weaker Notify does not want of it stays for one that does.
 bool CompletionQueue::takes_unclaimed_event(hw::CqArm kind) {
   if (!unclaimed_event_ || kind == hw::CqArm::kErrors) return false;
-  if (kind == hw::CqArm::kSolicited && !core_->solicited_waits()) return false;
+  if (kind == hw::CqArm::kSolicited && core_->solicited() == 0) return false;
   unclaimed_event_ = false;
   return true;
 }
@@ -158,9 +159,12 @@ void CompletionQueue::finish_all(HRESULT status) {
 
 ULONG CompletionQueue::GetResults(ND2_RESULT results[], ULONG count) {
   const std::size_t taken = core_->poll(count, [&](const umd::Completion& completion) {
-    const HRESULT status = completion.status == hw::CqeStatus::kSuccess
-                               ? ND_SUCCESS
-                               : take_failure(completion.status, completion.kind, completion.qpn);
+    HRESULT status = ND_SUCCESS;
+    if (completion.status != hw::CqeStatus::kSuccess) [[unlikely]] {
+      status = take_failure(completion.status, completion.kind, completion.qpn);
+    } else if (completion.solicited) [[unlikely]] {
+      ++polled_solicited_;
+    }
     *results++ = result_of(completion, status);
   });
   if (taken == 0) [[unlikely]]
@@ -171,6 +175,7 @@ ULONG CompletionQueue::GetResults(ND2_RESULT results[], ULONG count) {
 /// The connection of a queue pair whose request has failed is over (decisions 7). Its peer hears of it when the client
 /// looks for more, or waits.
 HRESULT CompletionQueue::take_failure(hw::CqeStatus status, umd::RequestKind kind, std::uint32_t qpn) {
+  ++polled_solicited_;
   if (status != hw::CqeStatus::kWrFlushErr) {
     process_->events().tell(EventTable::Of::kConnection,
                             {.event_type = static_cast<std::uint8_t>(hw::EqeType::kQpFatal), .number = qpn});

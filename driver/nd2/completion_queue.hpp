@@ -53,7 +53,7 @@ class CompletionQueue final : public ComObject<IND2CompletionQueue, CompletionQu
   /// What becomes of a new Notify.
   enum class Admission : std::uint8_t { kArm, kPend, kFire, kOverrun, kDead };
 
-  Admission admit(hw::CqArm kind, OverlappedRequests& request, std::uint32_t place);
+  Admission admit(hw::CqArm kind, OverlappedRequests& request, std::uint64_t solicited);
   [[nodiscard]] OverlappedRequests& pending(hw::CqArm kind) { return pending_.at(static_cast<std::size_t>(kind)); }
   [[nodiscard]] hw::CqArm strongest() const;
   [[nodiscard]] bool is_for_pending();
@@ -66,7 +66,8 @@ class CompletionQueue final : public ComObject<IND2CompletionQueue, CompletionQu
   const std::shared_ptr<umd::CompletionQueue> core_;
   std::mutex mutex_;
   std::array<OverlappedRequests, 4> pending_;  ///< By hw::CqArm
-  std::uint32_t place_{};                      ///< In the queue, when the first of kSolicited began to pend
+  std::uint64_t solicited_{};                  ///< That had arrived when the first of kSolicited began to pend
+  std::uint64_t polled_solicited_{};           ///< And failed, by GetResults; the lock of core_ guards it
   bool unclaimed_event_{};
   bool overrun_{};
   bool dead_{};

@@ -83,7 +83,7 @@ VOID CompletionQueue::arm(NDK_CQ* face, ULONG type) {
       return;
     }
     const bool claims = cq.unclaimed_event_ &&
-                        (kind == hw::CqArm::kAny || (kind == hw::CqArm::kSolicited && cq.core_->solicited_waits()));
+                        (kind == hw::CqArm::kAny || (kind == hw::CqArm::kSolicited && cq.core_->solicited() != 0));
     if (claims) {
       cq.unclaimed_event_ = false;
       cq.fire();

@@ -9,16 +9,6 @@ constexpr std::uint32_t kSpareEntries = 8;  // decisions 37
 // The entries in front of a change of rings are on their way when the device answers: posted writes.
 constexpr std::uint64_t kRingTimeoutNs = 10'000'000;
 
-template <typename Ring>
-std::uint32_t depth_of(const Ring& ring) {
-  return std::uint32_t{1} << ring.log_depth;
-}
-
-/// An event of solicited entries is for it.
-bool is_solicited(const hw::Cqe& cqe) {
-  return cqe.solicited != 0 || static_cast<hw::CqeStatus>(cqe.status) != hw::CqeStatus::kSuccess;
-}
-
 }  // namespace
 
 std::uint32_t CompletionQueue::max_entries(const Limits& limits) { return limits.max_cq_depth - kSpareEntries; }
@@ -123,46 +113,12 @@ std::uint32_t CompletionQueue::waiting() {
   return backlog_.size();
 }
 
-bool CompletionQueue::solicited_waits() {
+std::uint64_t CompletionQueue::solicited(const std::uint64_t& polled) {
   const std::lock_guard lock(lock_);
   decode_locked();
-  for (std::uint32_t i = 0; i < backlog_.size(); ++i) {
-    const Completion& completion = backlog_[i].completion;
-    if (completion.solicited || completion.status != hw::CqeStatus::kSuccess) return true;
-  }
-  return false;
-}
-
-std::uint32_t CompletionQueue::place() {
-  const std::lock_guard lock(lock_);
-  decode_locked();
-  return decoded_;
-}
-
-/// Entries that were polled are still in the ring, until the device needs their room.
-bool CompletionQueue::solicited_since(std::uint32_t place) {
-  const std::lock_guard lock(lock_);
-  decode_locked();
-  const auto& ring = kernel_cq_->ring();
-  const bool in_this_ring = ((decoded_ - ring.origin) & kIndexMask) >= decoded_ - place;
-  if (!in_this_ring || decoded_ - place > depth_of(ring)) return true;
-  for (; place != decoded_; ++place) {
-    if (const auto cqe = decode_again(place); !cqe || is_solicited(*cqe)) return true;
-  }
-  return false;
-}
-
-/// The device writes an entry from its beginning to its phase.
-std::optional<hw::Cqe> CompletionQueue::decode_again(std::uint32_t index) const {
-  const auto& ring = kernel_cq_->ring();
-  const std::uint32_t place = (index - ring.origin) & kIndexMask;
-  const std::size_t slot = place & (depth_of(ring) - 1);
-  const std::span<const std::uint8_t, hw::Cqe::kBytes> entry(ring.entries + slot * hw::Cqe::kBytes, hw::Cqe::kBytes);
-  const auto is_it = [&] { return load_phase(entry) != (place / depth_of(ring) & 1); };
-  if (!is_it()) return std::nullopt;
-  const auto cqe = hw::Cqe::decode(entry);
-  dma_read_barrier();
-  return is_it() ? std::optional(cqe) : std::nullopt;
+  std::uint64_t count = polled;
+  for (std::uint32_t i = 0; i < backlog_.size(); ++i) count += is_solicited(backlog_[i].completion) ? 1 : 0;
+  return count;
 }
 
 void CompletionQueue::arm(hw::CqArm kind) {

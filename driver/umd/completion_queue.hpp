@@ -68,14 +68,9 @@ class CompletionQueue {
 
   /// Decodes what has arrived. Lets no time pass. Needs no memory.
   void decode();
-  /// Whether an entry that a solicited event is for (a solicited message, or an error) has arrived and was not polled
-  /// yet.
-  [[nodiscard]] bool solicited_waits();
-  /// A place behind all entries that have arrived.
-  [[nodiscard]] std::uint32_t place();
-  /// Whether an entry that a solicited event is for has arrived behind `place`, polled or not; true also if too much
-  /// has come since then to say.
-  [[nodiscard]] bool solicited_since(std::uint32_t place);
+  /// How many entries that a solicited event is for (is_solicited) have arrived and were not polled yet, and `polled`
+  /// besides: what a sink of poll has counted, read while no poll counts.
+  [[nodiscard]] std::uint64_t solicited(const std::uint64_t& polled = 0);
   /// How many entries have arrived and were not polled yet.
   [[nodiscard]] std::uint32_t waiting();
 
@@ -147,8 +142,6 @@ class CompletionQueue {
 
   enum class Decoding : std::uint8_t { kNothingThere, kUnknown, kDone };
 
-  /// An entry of the present ring once more. Nothing: the device has written another one there since.
-  [[nodiscard]] std::optional<hw::Cqe> decode_again(std::uint32_t index) const;
   void decode_locked();
   Decoding decode_next(Completion& completion);
   [[nodiscard]] bool resolve(const hw::Cqe& cqe, Completion& completion);

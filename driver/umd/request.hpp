@@ -150,6 +150,11 @@ struct Completion {
   std::uint64_t timestamp;
 };
 
+/// A solicited event is for it: a solicited message, or an error.
+constexpr bool is_solicited(const Completion& completion) {
+  return completion.solicited || completion.status != hw::CqeStatus::kSuccess;
+}
+
 /// What a queue pair is asked for, and what it was granted.
 struct QueueCapacity {
   std::uint32_t send_depth{};

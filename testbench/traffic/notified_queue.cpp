@@ -74,7 +74,7 @@ std::vector<umd::Completion> NotifiedQueue::take() {
 /// Half the time of a hang: before that is told of the requests.
 void NotifiedQueue::watch(std::uint64_t now_ns) {
   const bool due = (armed_ == hw::CqArm::kAny && queue_->waiting() != 0) ||
-                   (armed_ == hw::CqArm::kSolicited && queue_->solicited_waits());
+                   (armed_ == hw::CqArm::kSolicited && queue_->solicited() != 0);
   if (!due || told()) {
     due_since_ns_.reset();
   } else if (!due_since_ns_) {
