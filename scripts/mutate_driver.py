@@ -58,7 +58,7 @@ def compile_one(source, test, to, log, before=()):
     """`before`: folders in which headers are looked for first. What it includes is written beside the object."""
     launcher = ["ccache"] if shutil.which("ccache") else []
     run([*launcher, "g++", "-std=c++20", "-O1", "-w", *(f"-I{folder}" for folder in before), f"-I{ROOT}", "-MMD", f'-DRNIC_SOURCE_DIR="{ROOT}"',
-         *(f"-D{definition}" for definition in test.get("definitions", [])), "-c", str(source), "-o", str(to)], log, env=environment())
+         *(f"-I{ROOT}/{folder}" for folder in test.get("includes", [])), *(f"-D{definition}" for definition in test.get("definitions", [])), "-c", str(source), "-o", str(to)], log, env=environment())
 
 
 def includes(built, header):

@@ -211,7 +211,9 @@ Result<void> KernelDevice::execute_later(DeviceLife& life, const AdminQueue::Com
 
 Result<void> KernelDevice::destroy(DeviceLife& life, hw::AdminOpcode opcode, std::uint32_t number) {
   auto reply = execute(life, opcode, number, AdminQueue::Body{});
-  if (!reply && life.alive()) return reply.error();
+  if (reply) return {};
+  if (life.alive()) return reply.error();
+  quiesce(life);  // somebody else may have found the failure, and not reset the device yet
   return {};
 }
 
