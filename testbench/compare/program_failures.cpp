@@ -26,9 +26,9 @@ class FailureMaker : public RequestMaker {
     pair_.dead = true;
     pair_.failed = plan_.batch;
     lose_keys();
-    const auto kind = plan_.below(15);
+    const auto kind = plan_.below(16);
     add_failure_of(kind);
-    return kind != kLocal && kind != kRnr && kind != kKey && kind != kHost && kind != kHostToo;
+    return kind != kLocal && kind != kRnr && kind != kKey && kind != kHost && kind != kHostToo && kind != kInvalidated;
   }
 
   /// Of the peer only on RC: of UC and UD what it had taken is open.
@@ -57,7 +57,7 @@ class FailureMaker : public RequestMaker {
   }
 
  private:
-  static constexpr std::size_t kLocal = 4, kRnr = 8, kKey = 11, kHost = 12, kHostToo = 13;
+  static constexpr std::size_t kLocal = 4, kRnr = 8, kKey = 11, kHost = 12, kHostToo = 13, kInvalidated = 14;
 
   void add_failure_of(std::size_t kind) {
     switch (kind) {
@@ -75,6 +75,7 @@ class FailureMaker : public RequestMaker {
       case kKey: return fail_key_request();
       case kHost:
       case kHostToo: return fail_host();
+      case kInvalidated: return fail_invalidated();
       default: return fail_unopened();
     }
   }
@@ -259,6 +260,47 @@ class FailureMaker : public RequestMaker {
     const bool beyond = key.bound && key.qp == qp_;
     step["remote"] = key_place(key, beyond ? key.length - length + 1 : 0);
     finish(std::move(step), plan_.packets(length));
+  }
+
+  /// Through a window that its owner invalidates while a Read is under way through it: the Invalidate has been executed
+  /// before the queue pair fails, and may complete later (decisions 17). Whether the Read comes to its end is open
+  /// (Freedom::kWindowEnds).
+  void fail_invalidated() {
+    const bool allowed = plan_.remote_read[peer_] && plan_.remote_write[peer_];
+    if (plan_.fast || plan_.srq || plan_.faults || !allowed) return fail_rights();
+    // Of memory whose reads are answered never, or as ever.
+    const bool silent = plan_.host_fault == "timeout" && plan_.chance(0.7);
+    const std::string region = region_name(peer_, silent ? "_bad" : "_win");
+    const std::uint64_t offset = silent ? 0 : qp_ * kWindowPart;
+    const std::string window = region_name(peer_) + "late" + std::to_string(plan_.next_context);
+    const auto owner = [&](const char* what) {
+      json step = begin(what);
+      step["host"] = host_letter(peer_);
+      step["window"] = window;
+      return step;
+    };
+    const auto wait = [&](std::uint64_t us) {
+      planned_.requests.push_back({{"host", host_letter(host_)}, {"do", "wait"}, {"us", us}});
+    };
+    const auto through = [&](json step, std::uint64_t length) {
+      step["remote"] = remote(region, offset);
+      step["remote"]["token"] = {{"window", window}};
+      finish(std::move(step), plan_.packets(length));
+    };
+    json bind = owner("bind");
+    bind.update({{"region", region}, {"offset", offset}, {"length", kWindowPart}});
+    bind["flags"] = {"ALLOW_READ", "ALLOW_WRITE"};
+    planned_.requests.push_back(std::move(bind));
+    wait(20);
+    json read = begin("read");
+    read["sge"] = sink(kWindowPart / 2);
+    through(std::move(read), kWindowPart / 2);
+    wait(silent ? 10 : plan_.below(3));
+    planned_.requests.push_back(owner("invalidate"));
+    wait(20);
+    json write = begin("write");
+    write["sge"] = source(8);
+    through(std::move(write), 8);
   }
 
   void add_datagram_failure() {
