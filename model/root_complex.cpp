@@ -1,9 +1,6 @@
 #include "model/root_complex.hpp"
 
 #include <algorithm>
-#include <atomic>
-#include <bit>
-#include <cstring>
 #include <utility>
 
 #include "model/interrupt_controller.hpp"
@@ -13,8 +10,6 @@ namespace {
 
 /// What the link takes before it asks the NIC to wait.
 constexpr std::size_t kTransmitBufferBytes = 1024;
-/// Writes to memory of processes that are on their way at once.
-constexpr std::size_t kMostWrites = 32;
 /// Bytes that a read did not enable. Their value is undefined (base specification 2.2.5); this one is easy to
 /// recognize.
 constexpr std::uint8_t kUndefinedByte = 0xA5;
@@ -23,50 +18,6 @@ constexpr std::uint8_t kUndefinedByte = 0xA5;
 constexpr Picoseconds kInterruptGrace = 2'000'000;
 
 bool may_interrupt(const PcieConfig& config) { return config.msix_enable && !config.msix_mask; }
-
-std::size_t enabled_bytes(const DmaRequest& request) {
-  return std::size_t{request.length_dw} * 4 - static_cast<std::size_t>(std::popcount(0xFu & ~request.first_be)) -
-         (request.length_dw > 1 ? static_cast<std::size_t>(std::popcount(0xFu & ~request.last_be)) : 0);
-}
-
-/// Stores what the request enables, aligned words in one piece each, and the last one behind all others: somebody may
-/// look at the memory meanwhile.
-void store(std::uint8_t* to, const DmaRequest& request) {
-  constexpr std::size_t kDword = 4, kWord = 8;
-  const std::size_t size = request.data.size();
-  const auto whole = [&](std::size_t dword) {
-    return (dword != 0 || request.first_be == 0xF) &&
-           (dword + kDword != size || size == kDword || request.last_be == 0xF);
-  };
-  const auto store_word = [&](std::size_t at) {
-    std::uint64_t value{};
-    std::memcpy(&value, request.data.data() + at, kWord);
-    __atomic_store_n(reinterpret_cast<std::uint64_t*>(to + at), value, __ATOMIC_RELAXED);
-  };
-  for (std::size_t i = 0; i < size;) {
-    const bool aligned = reinterpret_cast<std::uintptr_t>(to + i) % kWord == 0;
-    if (aligned && whole(i)) {
-      // Those before the last are whole.
-      for (; i + 2 * kWord <= size; i += kWord) store_word(i);
-    }
-    const std::uint8_t* const from = request.data.data() + i;
-    const bool word = aligned && i + kWord <= size && whole(i) && whole(i + kDword);
-    const std::size_t bytes = word ? kWord : kDword;
-    if (i + bytes == size) std::atomic_thread_fence(std::memory_order_release);
-    if (word) {
-      store_word(i);
-    } else if (whole(i)) {
-      std::uint32_t value{};
-      std::memcpy(&value, from, kDword);
-      __atomic_store_n(reinterpret_cast<std::uint32_t*>(to + i), value, __ATOMIC_RELAXED);
-    } else {
-      for (std::size_t k = 0; k < kDword; ++k) {
-        if (byte_enabled(i + k, request.length_dw, request.first_be, request.last_be)) to[i + k] = from[k];
-      }
-    }
-    i += bytes;
-  }
-}
 
 CompletionStatus status_of(PcieFault fault) {
   if (fault == PcieFault::kUnsupportedRequest) return CompletionStatus::kUnsupportedRequest;
@@ -79,6 +30,7 @@ RootComplex::RootComplex(const sc_core::sc_module_name& name, Iommu& iommu, cons
     : sc_module(name),
       mmio("mmio"),
       iommu_(iommu),
+      memory_(iommu),
       options_((check(options), options)),
       upstream_line_(options.bandwidth_gbytes),
       credits_(options.credits),
@@ -87,6 +39,10 @@ RootComplex::RootComplex(const sc_core::sc_module_name& name, Iommu& iommu, cons
       faults_(options.faults, options.seed, now_ps()),
       handling_(options.seed, "handling of host reads") {
   mmio.register_b_transport(this, &RootComplex::b_transport);
+  memory_.set_lost_write_handler([this](std::size_t bytes) {
+    ++statistics_.dropped_writes;
+    statistics_.dma_write_bytes -= bytes;
+  });
   SC_HAS_PROCESS(RootComplex);
   SC_METHOD(deliver);
   sensitive << upstream_event_.event();
@@ -382,49 +338,6 @@ std::optional<PcieFaultInjector::Hit> RootComplex::judge_dma(PcieAccess access, 
   return fate.hit;
 }
 
-bool RootComplex::copy_from_memory(const DmaRequest& request, const Iommu::Place& from,
-                                   std::vector<std::uint8_t>& data) {
-  data.resize(std::size_t{request.length_dw} * 4);
-  const auto memory = [&] { return copy_from(from, data); };
-  if (witness_ != nullptr ? witness_->read(request, from, data, memory) : memory()) return true;
-  iommu_.gone(request.address, Iommu::Access::kRead);
-  return false;
-}
-
-/// False: the process does not have it.
-bool RootComplex::copy_from(const Iommu::Place& from, std::vector<std::uint8_t>& data) {
-  if (from.process != 0) {
-    const auto memory = iommu_.process(from.process);
-    if (memory == nullptr) return false;
-    const auto access = memory->read(reinterpret_cast<std::uint64_t>(from.at), data.size());
-    memory->finish(*access);
-    data = std::move(access->data);
-    return access->good;
-  }
-  std::copy_n(from.at, data.size(), data.begin());
-  if (weak_order()) order_->read(from.at, data);
-  return true;
-}
-
-/// Of memory of a process: it answers while the completion is on its way.
-void RootComplex::begin_read(const DmaRequest& request, const Iommu::Place& from, ReadJob& job) {
-  auto memory = iommu_.process(from.process);
-  if (memory == nullptr) {
-    iommu_.gone(request.address, Iommu::Access::kRead);
-    return answer_read(request, false, job);
-  }
-  // What was written before it through another process may be the same memory.
-  if (std::any_of(writes_.begin(), writes_.end(), [&](const Write& one) { return one.memory != memory; }))
-    finish_writes();
-  auto access = memory->read(reinterpret_cast<std::uint64_t>(from.at), std::size_t{request.length_dw} * 4);
-  job.await = [this, request, memory = std::move(memory), access = std::move(access)](ReadJob& to) {
-    memory->finish(*access);
-    to.data = std::move(access->data);
-    if (!access->good) iommu_.gone(request.address, Iommu::Access::kRead);
-    answer_read(request, access->good, to);
-  };
-}
-
 void RootComplex::answer_read(const DmaRequest& request, bool good, ReadJob& job) {
   if (!good) {
     ++statistics_.unsupported_reads;
@@ -447,10 +360,14 @@ void RootComplex::read_memory(const DmaRequest& request) {
   ++statistics_.dma_reads;
   statistics_.dma_read_bytes += range.length;
   const auto from = iommu_.locate(request.address, Iommu::Access::kRead);
-  if (from.process != 0 && witness_ == nullptr && !hit) {
-    begin_read(request, from, job);
+  if (memory_.answers_later(from) && !hit) {  // while the completion is on its way
+    if (auto await = memory_.begin_read(request, from)) {
+      job.await = [this, request, await = std::move(await)](ReadJob& to) { answer_read(request, await(to.data), to); };
+    } else {
+      answer_read(request, false, job);
+    }
   } else {
-    const bool good = from.at != nullptr && copy_from_memory(request, from, job.data);
+    const bool good = from.at != nullptr && memory_.read(request, from, job.data);
     answer_read(request, good, job);
     if (good && hit) {
       faults_.count(hit->fault);
@@ -489,58 +406,14 @@ void RootComplex::write_memory(const DmaRequest& request) {
     ++statistics_.dropped_writes;
     return;
   }
-  const bool in_process = to.process != 0;
-  if (!in_process) before_write_ ? before_write_() : finish_writes();
-  const auto memory = [&] { return copy_to(to, request); };
-  const bool good = witness_ != nullptr ? witness_->write(request, to, memory)
-                    : in_process        ? begin_write(request, to)
-                                        : memory();
-  if (!good) {
-    iommu_.gone(request.address, Iommu::Access::kWrite);
+  if (!memory_.write(request, to)) {
     ++statistics_.dropped_writes;
     return;
   }
   statistics_.dma_write_bytes += enabled_bytes(request);
   write_taps_(request);
-  if (!in_process && write_tap_) write_tap_(to.at);
+  if (to.process == 0 && write_tap_) write_tap_(to.at);
   if (on_memory_) on_memory_();
-}
-
-/// To memory of a process, which takes it in its time. False: it is not there any more.
-bool RootComplex::begin_write(const DmaRequest& request, const Iommu::Place& to) {
-  auto memory = iommu_.process(to.process);
-  if (memory == nullptr) return false;
-  auto access = memory->write(reinterpret_cast<std::uint64_t>(to.at), request);
-  writes_.push_back({std::move(memory), std::move(access), request.address, enabled_bytes(request)});
-  if (writes_.size() >= kMostWrites) finish_writes();
-  return true;
-}
-
-void RootComplex::finish_writes() {
-  for (const Write& one : std::exchange(writes_, {})) {
-    one.memory->finish(*one.access);
-    if (one.access->good) continue;
-    iommu_.gone(one.address, Iommu::Access::kWrite);
-    ++statistics_.dropped_writes;
-    statistics_.dma_write_bytes -= one.bytes;
-  }
-}
-
-/// False: the process does not have it, or may not write it.
-bool RootComplex::copy_to(const Iommu::Place& to, const DmaRequest& request) {
-  if (to.process != 0) {
-    const auto memory = iommu_.process(to.process);
-    if (memory == nullptr) return false;
-    const auto access = memory->write(reinterpret_cast<std::uint64_t>(to.at), request);
-    memory->finish(*access);
-    return access->good;
-  }
-  if (weak_order()) {
-    order_->write(to.at, request);
-  } else {
-    store(to.at, request);
-  }
-  return true;
 }
 
 bool RootComplex::take_dma_completion(DmaCompletion& completion) {

@@ -13,11 +13,10 @@
 #include <variant>
 #include <vector>
 
+#include "model/dma_memory.hpp"
 #include "model/downstream.hpp"
 #include "model/flow_control.hpp"
 #include "model/iommu.hpp"
-#include "model/memory_order.hpp"
-#include "model/memory_witness.hpp"
 #include "model/mmio_tags.hpp"
 #include "model/pcie.hpp"
 #include "model/pcie_fault_injector.hpp"
@@ -97,12 +96,12 @@ class RootComplex : public sc_core::sc_module, public PcieLink {
   /// `tap` is told where the NIC has written to memory of this process. One tap; empty: none.
   void set_write_tap(std::function<void(const std::uint8_t*)> tap) { write_tap_ = std::move(tap); }
   /// Writes to memory of processes that are on their way have arrived when this returns.
-  void finish_writes();
+  void finish_writes() { memory_.finish_writes(); }
   /// Called before the NIC writes to memory of this process: who sees that may look for everything that was written
   /// before, on any host. Empty: finish_writes.
-  void set_before_write(std::function<void()> before) { before_write_ = std::move(before); }
+  void set_before_write(std::function<void()> before) { memory_.set_before_write(std::move(before)); }
   /// Memory is read and written as `order` has it, from now on. It outlives the root complex.
-  void set_memory_order(MemoryOrder& order) { order_ = &order; }
+  void set_memory_order(MemoryOrder& order) { memory_.set_order(order); }
 
   /// From now on the driver is one that may do anything. What only the driver is to blame for is not the NIC's error:
   /// an address of data among those of interrupt messages is one where no memory is, and what configuration space has
@@ -112,7 +111,7 @@ class RootComplex : public sc_core::sc_module, public PcieLink {
   static constexpr Picoseconds kConfigGrace = 2'000'000;
 
   /// From now on DMA reaches memory through `witness`, which outlives the root complex. Null: by itself.
-  void set_memory_witness(MemoryWitness* witness) { witness_ = witness; }
+  void set_memory_witness(MemoryWitness* witness) { memory_.set_witness(witness); }
 
   /// Sends a TLP of any form to the NIC; posted, so no answer is waited for.
   void post(HostRequest request);
@@ -182,20 +181,12 @@ class RootComplex : public sc_core::sc_module, public PcieLink {
   /// What the NIC may do, of what it is told and was told a moment ago.
   [[nodiscard]] PcieConfig allowed() const;
   [[nodiscard]] std::optional<PcieFaultInjector::Hit> judge_dma(PcieAccess access, const DmaRequest& request);
-  [[nodiscard]] bool copy_from_memory(const DmaRequest& request, const Iommu::Place& from,
-                                      std::vector<std::uint8_t>& data);
-  [[nodiscard]] bool copy_from(const Iommu::Place& from, std::vector<std::uint8_t>& data);
-  [[nodiscard]] bool copy_to(const Iommu::Place& to, const DmaRequest& request);
-  void begin_read(const DmaRequest& request, const Iommu::Place& from, ReadJob& job);
   void answer_read(const DmaRequest& request, bool good, ReadJob& job);
-  [[nodiscard]] bool begin_write(const DmaRequest& request, const Iommu::Place& to);
   void read_memory(const DmaRequest& request);
   void write_memory(const DmaRequest& request);
-  [[nodiscard]] bool weak_order() const { return order_ != nullptr && order_->weak(); }
 
   Iommu& iommu_;
-  MemoryOrder* order_ = nullptr;
-  MemoryWitness* witness_ = nullptr;
+  DmaMemory memory_;
   RootComplexOptions options_;
   RootComplexStatistics statistics_;
   std::function<void()> on_memory_;
@@ -204,15 +195,6 @@ class RootComplex : public sc_core::sc_module, public PcieLink {
   Taps<const DmaRequest&> write_taps_;
   std::function<void(const TlpSeen&)> tlp_tap_;
   std::function<void(const std::uint8_t*)> write_tap_;
-  /// To memory of a process, on its way.
-  struct Write {
-    std::shared_ptr<ProcessMemory> memory;
-    std::shared_ptr<ProcessMemory::Access> access;
-    std::uint64_t address;
-    std::size_t bytes;
-  };
-  std::vector<Write> writes_;
-  std::function<void()> before_write_;
   TlpChecker checker_;
   TlpLine upstream_line_;
   CreditCounter credits_;  ///< Of the NIC's TLPs

@@ -213,7 +213,7 @@ Result<void> KernelDevice::destroy(DeviceLife& life, hw::AdminOpcode opcode, std
   auto reply = execute(life, opcode, number, AdminQueue::Body{});
   if (reply) return {};
   if (life.alive()) return reply.error();
-  quiesce(life);  // somebody else may have found the failure, and not reset the device yet
+  quiesce(life);  // another thread may have found the failure, and not have reset the device yet
   return {};
 }
 

@@ -114,7 +114,7 @@ Result<std::uint16_t> PortTables::pkey_index_for(std::uint16_t pkey) const {
   if (full == kFullMember) return Error::kNotFound;  // no partition has number 0
   const std::lock_guard lock(mutex_);
   auto found = std::find(pkeys_.begin(), pkeys_.end(), full);
-  if (found == pkeys_.end() && pkey == full)
+  if (found == pkeys_.end())  // the other membership: of two limited members neither speaks
     found = std::find(pkeys_.begin(), pkeys_.end(), static_cast<std::uint16_t>(pkey ^ kFullMember));
   if (found == pkeys_.end()) return Error::kNotFound;
   return static_cast<std::uint16_t>(found - pkeys_.begin());
