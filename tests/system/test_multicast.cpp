@@ -1,7 +1,9 @@
 // Unreliable multicast (InfiniBand specification volume 1, 10.5.2, 9.8.3, 11.3; annex A17.4.6) and what a NIC sends
 // to itself. RNIC_SEED=n replays a failure.
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <memory>
 #include <set>
 #include <vector>
 
@@ -249,6 +251,108 @@ TEST_CASE("many groups, many members, both NICs sending: each gets what was sent
       CHECK(sides[s]->counter(Counter::kLoopLost) == 0);
     }
   });
+}
+
+namespace {
+
+/// Empty datagrams to a group, without a pause, from the wire of host 0 to host 1.
+struct Flood {
+  explicit Flood(World& around) : world(around) {
+    world.add_app(0, "flood", [this](Host& host) {
+      constexpr std::uint64_t kFrames = 100;
+      // Preamble, frame check sequence and gap are 24 bytes; the wire takes 12.5 bytes in a nanosecond.
+      while (!over) {
+        for (std::uint64_t i = 0; !frame.empty() && i < kFrames; ++i) world.wire().inject(0, frame);
+        host.device().elapse(std::max<std::uint64_t>(500, kFrames * (frame.size() + 24) * 2 / 25));
+      }
+    });
+  }
+  World& world;
+  std::vector<std::uint8_t> frame;  ///< Empty: none
+  bool over = false;
+};
+
+}  // namespace
+
+TEST_CASE("a flood of datagrams to a group holds up no admin command for longer than the copies of one datagram") {
+  auto& world = fresh_world(WorldOptions::from_environment("multicast_flood"));
+  Flood flood(world);
+  const auto body = [&](Endpoint& endpoint_a, Endpoint& endpoint_b) {
+    const auto full = group_gid(7, false), empty = group_gid(8, false), own = group_gid(9, true);
+    UnreliableSide crowd(endpoint_b), victim(endpoint_b);
+    // Before the queue pairs go, whatever ends this.
+    const std::unique_ptr<Flood, void (*)(Flood*)> end(&flood, [](Flood* of) { of->over = true; });
+    // All queue pairs but one. They have no receives, so each copy is dropped and counted for its queue pair.
+    const std::size_t members = victim.process->limits().max_qp - 1;
+    for (std::size_t i = 0; i < members; ++i) must(crowd.add_datagram_qp(kQkey).attach_multicast(full));
+
+    // What docs/architecture.md says (Who waits for whom): an operation on the table waits for the copies of one
+    // datagram, each of which costs the check stage three cycles, and reads 16 words. A query of counters waits for
+    // what queues before it: 5 times 17 events at most, here of one counter each.
+    constexpr std::uint64_t kCycleNs = 4;
+    const auto copies_ns = [&](std::size_t copies) { return kCycleNs * (3 * copies + 100); };
+    constexpr std::uint64_t kCountsNs = kCycleNs * (5 * 17 + 100);
+    struct Step {
+      const char* name;
+      std::uint64_t tables, counts;  ///< Operations on the table, queries of counters
+      std::function<void()> run;
+      std::uint64_t idle_ns = 0;
+    };
+    umd::QueuePair* qp = nullptr;
+    std::vector<Step> steps{
+        // Clears its counters, both halves.
+        {"create", 0, 2, [&] { qp = &victim.add_qp(QpType::kUd); }},
+        {"attach", 1, 0, [&] { must(qp->attach_multicast(own)); }},
+        {"query", 0, 0, [&] { must(qp->kernel_qp().query()); }},
+        {"counters", 0, 2, [&] { must(qp->kernel_qp().counters()); }},
+        {"counters of a member", 0, 2, [&] { must(crowd.qps.front()->kernel_qp().counters(true)); }},
+        {"refused destruction", 1, 0, [&] { CHECK(qp->close().error() == Error::kBusy); }},
+        {"detach", 1, 0, [&] { must(qp->detach_multicast(own)); }},
+        {"destroy", 1, 0,
+         [&] {
+           must(qp->close());
+           victim.qps.clear();
+         }},
+    };
+    auto& device = endpoint_b.device();
+    const auto run = [&](Step& step) {
+      const auto begin = device.now_ns();
+      step.run();
+      return device.now_ns() - begin;
+    };
+    for (auto& step : steps) step.idle_ns = run(step);
+
+    for (const bool hit : {false, true}) {  // in this order: many datagrams wait in the buffer at the end
+      auto d = packet_between(endpoint_a, endpoint_b, 0x64, hw::kMulticastQpn, 0);
+      const auto& gid = hit ? full : empty;
+      d.dest_ip = gid;
+      d.dest_mac = group_mac(gid);
+      d.ext = {0x11, 0x22, 0x33, 0x44, 0, 0, 0, 9};
+      flood.frame = roce::roce_frame(d);
+      const auto taken = [&] { return crowd.counter(hit ? Counter::kMulticastCopies : Counter::kRxNoQp); };
+      const auto begun = [&, first = taken()] { return taken() > first + 1000; };
+      for (int i = 0; i < 1000 && !begun(); ++i) device.elapse(1000);
+      const auto before = taken();
+      const auto begin = device.now_ns();
+      for (int round = 0; round < 3; ++round) {
+        for (auto& step : steps) {
+          const auto took = run(step);
+          // The receive side has its contexts and its part of PCI Express all the time: twice as long without a wait.
+          const auto bound = 2 * step.idle_ns + step.tables * copies_ns(hit ? members : 1) + step.counts * kCountsNs;
+          INFO(step.name << ", group with members " << hit << ": " << took << " ns, idle " << step.idle_ns);
+          CHECK(took <= bound);
+        }
+      }
+      // It was a flood all the time: a datagram for no queue pair costs the table four cycles.
+      const auto cycles = (device.now_ns() - begin) / kCycleNs;
+      CHECK((taken() - before) * 5 >= cycles);
+    }
+  };
+  world.add_app(0, "test", [&](Host& host) {
+    Endpoint a(host), b(world.host(1));
+    body(a, b);
+  });
+  world.run(10'000'000);
 }
 
 TEST_CASE("a NIC talks to itself: a reliable connection between two of its queue pairs needs no wire") {
