@@ -45,7 +45,8 @@ void Account::give(Of what, std::uint64_t amount) noexcept {
 bool Account::join(const Gid& group) {
   const std::lock_guard lock(mutex_);
   const auto found = groups_.find(group);
-  if (found == groups_.end() && groups_.size() >= quota_.multicast_groups) return false;
+  if (found == groups_.end() ? groups_.size() >= quota_.multicast_groups : found->second >= quota_.group_members)
+    return false;
   ++groups_[group];
   return true;
 }

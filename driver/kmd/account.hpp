@@ -25,6 +25,7 @@ struct Quota {
   ObjectQuota objects{1U << 16, 1U << 19, 1U << 16, 1U << 19, 1U << 16, 1U << 16, 1024, 1U << 16, 1U << 14};
   std::uint64_t contexts = kNoLimit;          ///< User access regions
   std::uint64_t multicast_groups = kNoLimit;  ///< In which one of its queue pairs is, at least
+  std::uint64_t group_members = kNoLimit;     ///< Queue pairs in each multicast group
   std::uint64_t pinned_bytes = kNoLimit;      ///< Of memory that is registered, whole pages of each region
   std::uint64_t ring_bytes = kNoLimit;        ///< Of DMA memory: rings, records and page lists
 };
@@ -44,7 +45,7 @@ class Account {
   void give(calls::ObjectKind kind) noexcept;
   [[nodiscard]] bool take(Of what, std::uint64_t amount);
   void give(Of what, std::uint64_t amount) noexcept;
-  /// A queue pair joins a group; each time is one to leave. Throws std::bad_alloc.
+  /// A queue pair that is not in the group joins it; each time is one to leave. Throws std::bad_alloc.
   [[nodiscard]] bool join(const Gid& group);
   void leave(const Gid& group) noexcept;
 
@@ -59,7 +60,7 @@ class Account {
   mutable std::mutex mutex_;
   ObjectQuota objects_{};
   std::array<std::uint64_t, 3> used_{};  ///< By Of
-  std::map<Gid, std::uint32_t> groups_;  ///< How often each was joined
+  std::map<Gid, std::uint32_t> groups_;  ///< How many queue pairs are in each
 };
 
 /// An amount that was taken, and is given back with this.

@@ -222,7 +222,9 @@ Result<void> KernelQp::attach_multicast(const Gid& group) {
   // Room first: what the device has done must be known.
   if (auto room = or_out_of_memory([&]() -> Result<void> {
         groups_.reserve(groups_.size() + 1);
-        return account_ == nullptr || account_->join(group) ? Result<void>() : Error::kOutOfResources;
+        if (account_ == nullptr || account_->join(group)) return {};
+        const bool attached = std::find(groups_.begin(), groups_.end(), group) != groups_.end();
+        return attached ? Error::kExists : Error::kOutOfResources;
       });
       !room)
     return room;

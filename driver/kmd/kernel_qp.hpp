@@ -112,7 +112,8 @@ class KernelQp {
 
   /// Datagrams to a multicast group come to it too (InfiniBand specification 10.5.2), in whatever state it takes
   /// datagrams; a reset leaves it attached. Errors: kInvalidParameter (not UD, not a group's address), kExists,
-  /// kOutOfResources (the device or the account has no place for another group), kOutOfMemory, those of the admin
+  /// kOutOfResources (the device or the account has no place for another group, the account none for another member),
+  /// kOutOfMemory, those of the admin
   /// queue.
   [[nodiscard]] Result<void> attach_multicast(const Gid& group);
   /// Errors: kNotFound (it is not attached), those of the admin queue.

@@ -66,7 +66,8 @@ class KernelQp final : public KernelObject {
 
   /// Datagrams to a multicast group (IPv6 in ff00::/8, or an IPv4 group, IPv4-mapped) come to it too, until it is
   /// detached; it can't be destroyed before. Errors: kInvalidParameter (not UD, not a group's address), kExists,
-  /// kOutOfResources (the device has no place for another group), those of the admin queue.
+  /// kOutOfResources (the device has no place for another group, or the process has as many groups, or as many queue
+  /// pairs in this one, as it may), those of the admin queue.
   [[nodiscard]] Result<void> attach_multicast(const std::array<std::uint8_t, 16>& group);
   /// Errors: kNotFound (it is not attached), those of the admin queue.
   [[nodiscard]] Result<void> detach_multicast(const std::array<std::uint8_t, 16>& group);

@@ -80,6 +80,7 @@ void read_quota(TomlTable table, ProcessQuota& quota) {
   read("channels", quota.channels);
   read("endpoints", quota.endpoints);
   read("multicast_groups", quota.multicast_groups);
+  read("group_members", quota.group_members);
   read("pinned_mb", quota.pinned_mb);
   read("rings_mb", quota.rings_mb);
   table.finish();

@@ -13,6 +13,8 @@ constexpr std::uint64_t kChannels = 256;
 constexpr std::uint64_t kProtectionDomains = 1024;
 // Of the 65,536 of a host, those of TimeWait among them.
 constexpr std::uint64_t kEndpoints = 4096;
+// The NIC makes a copy for each before it takes the next packet, whoever sends.
+constexpr std::uint64_t kGroupMembers = 16;
 
 }  // namespace
 
@@ -34,6 +36,7 @@ kmd::Quota ProcessQuota::on(const Limits& limits) const {
   set(calls::ObjectKind::kEndpoint, endpoints, kEndpoints);
   quota.contexts = opens.value_or(limits.uar_count / 2);
   quota.multicast_groups = multicast_groups.value_or(limits.max_multicast_groups / 2);
+  quota.group_members = group_members.value_or(kGroupMembers);
   quota.pinned_bytes = pinned_mb.value_or(kPinnedMb) * kMiB;
   quota.ring_bytes = rings_mb.value_or(kRingsMb) * kMiB;
   return quota;

@@ -16,7 +16,7 @@ struct ProcessQuota {
   Number opens{};
   Number queue_pairs{}, completion_queues{}, shared_receive_queues{};
   Number memory_regions{}, memory_windows{}, protection_domains{}, channels{}, endpoints{};
-  Number multicast_groups{};
+  Number multicast_groups{}, group_members{};
   Number pinned_mb{}, rings_mb{};  ///< 2^20 bytes
 
   /// On a device that can have as much as `limits` say.

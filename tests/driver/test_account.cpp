@@ -157,6 +157,38 @@ TEST_CASE_METHOD(AccountFixture, "the groups of a client are counted, and left w
   CHECK(device.multicast_groups.empty());
 }
 
+TEST_CASE_METHOD(AccountFixture, "clients with one account have no more queue pairs in a group than it allows") {
+  kmd::Quota quota;
+  quota.group_members = 2;
+  const auto account = std::make_shared<Account>(quota);
+  auto first = ready(account), second = ready(account), other = ready(std::make_shared<Account>(quota));
+  const auto qp_of = [&](KernelPort& port) {
+    const auto cq = port.call(calls::CreateCq{.entries = 64}).take().cq;
+    return datagram_qp(port, cq).take().qp;
+  };
+  const auto attach = [&](KernelPort& port, Handle qp, std::uint8_t number) {
+    return port.call(calls::AttachMulticast{.gid = group(number), .qp = qp});
+  };
+  const auto detach = [&](KernelPort& port, Handle qp, std::uint8_t number) {
+    return port.call(calls::DetachMulticast{.gid = group(number), .qp = qp});
+  };
+  const auto a = qp_of(*first), b = qp_of(*first), c = qp_of(*second), d = qp_of(*other);
+  REQUIRE(attach(*first, a, 1).ok());
+  REQUIRE(attach(*second, c, 1).ok());
+  CHECK(attach(*first, b, 1).error() == Error::kOutOfResources);
+  CHECK(attach(*first, a, 1).error() == Error::kExists);
+  CHECK(device.multicast_groups.at(group(1)).size() == 2);
+  // Of each group, and of each account.
+  CHECK(attach(*first, b, 2).ok());
+  CHECK(attach(*other, d, 1).ok());
+  // One that leaves makes room, and so does one that goes.
+  REQUIRE(detach(*first, a, 1).ok());
+  CHECK(attach(*first, b, 1).ok());
+  CHECK(attach(*first, a, 1).error() == Error::kOutOfResources);
+  second.reset();
+  CHECK(attach(*first, a, 1).ok());
+}
+
 TEST_CASE_METHOD(AccountFixture, "clients with one account have together what it allows") {
   kmd::Quota quota;
   quota.contexts = 2;

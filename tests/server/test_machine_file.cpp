@@ -175,6 +175,7 @@ TEST_CASE("a machine file says what a process may have; what it does not say is 
   CHECK(otherwise.objects == kmd::ObjectQuota{127, 8192, 1U << 16, 16384, 128, 128, 1024, 256, 4096});
   CHECK(otherwise.contexts == 64);
   CHECK(otherwise.multicast_groups == 8);
+  CHECK(otherwise.group_members == 16);
   CHECK(otherwise.pinned_bytes == std::uint64_t{4} << 30);
   CHECK(otherwise.ring_bytes == std::uint64_t{256} << 20);
   const auto said = read(R"(
@@ -189,6 +190,7 @@ protection_domains = 7
 channels = 8
 endpoints = 12
 multicast_groups = 9
+group_members = 13
 pinned_mb = 10
 rings_mb = 11
 )")
@@ -196,6 +198,7 @@ rings_mb = 11
   CHECK(said.objects == kmd::ObjectQuota{2, 6, 1U << 16, 5, 4, 3, 7, 8, 12});
   CHECK(said.contexts == 1);
   CHECK(said.multicast_groups == 9);
+  CHECK(said.group_members == 13);
   CHECK(said.pinned_bytes == std::uint64_t{10} << 20);
   CHECK(said.ring_bytes == std::uint64_t{11} << 20);
   CHECK(error_of("[quota]\nqueue_pairs = 0") == "m.toml:2: quota.queue_pairs: is 0, which is not from 1 to 4294967296");

@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 
+#include <array>
 #include <chrono>
 #include <csignal>
 #include <fstream>
@@ -120,6 +121,35 @@ TEST_CASE("a machine file says what a process may have, and rnic ps what it has"
     CHECK(process["multicast_groups"] == 0);
   }
   CHECK(test::contains(tool.run({"ps", "--dir", server.folder() + "/run"}).output, "pinned MiB"));
+}
+
+TEST_CASE("a process has no more queue pairs in a multicast group than the machine file says, and 16 otherwise") {
+  const std::array<std::uint8_t, 16> group{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 239, 0, 0, 1};
+  const std::array<std::uint8_t, 16> other{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 239, 0, 0, 2};
+  Tool tool;
+  std::ofstream(tool.folder() + "/m.toml") << "[quota]\ngroup_members = 3\n";
+  for (const bool said : {true, false}) {
+    ServerProcess server(said ? std::vector{tool.folder() + "/m.toml"} : std::vector<std::string>{});
+    const std::size_t members = said ? 3 : 16;
+    // Two connections of the process, by turns.
+    RemotePeer first(server.socket(0), 0), second(server.socket(0), 0);
+    std::vector<std::shared_ptr<umd::QueuePair>> qps;
+    for (std::size_t i = 0; i <= members; ++i) {
+      auto& peer = i % 2 == 0 ? first : second;
+      umd::QueuePair::Spec spec;
+      spec.send_cq = spec.receive_cq = umd::CompletionQueue::create(peer.context().shared_from_this(), 16).take();
+      spec.type = hw::QpType::kUd;
+      spec.capacity = {.send_depth = 1, .receive_depth = 1, .send_segments = 1, .receive_segments = 1};
+      qps.push_back(umd::QueuePair::create_idle(peer.context().shared_from_this(), spec).take());
+    }
+    for (std::size_t i = 0; i < members; ++i) CHECK(qps[i]->attach_multicast(group).ok());
+    CHECK(qps[members]->attach_multicast(group).error() == Error::kOutOfResources);  // ENOMEM of the verbs
+    CHECK(qps[0]->attach_multicast(group).error() == Error::kExists);
+    CHECK(qps[members]->attach_multicast(other).ok());
+    CHECK(test::exit_of(test::in_child([&] { return work(server.socket(0)); })) == 0);
+    CHECK(qps[1]->detach_multicast(group).ok());
+    CHECK(qps[members]->attach_multicast(group).ok());
+  }
 }
 
 TEST_CASE("a process has no more than 16 connections, and others have theirs") {
