@@ -117,7 +117,14 @@ module counter_bank (
     end
   end
 
+  // For ReadInTime.
+  logic [3:0] cycles_q;
+  always_ff @(posedge clk_i) begin
+    cycles_q <= (rd_valid_i && !rd_done_o && !clearing_q && rst_ni) ? cycles_q + 1'b1 : '0;
+  end
+
   `ASSERT(NoOverflow, !overflow_q)
+  `ASSERT(ReadInTime, cycles_q < 4'd8)
   `ASSERT(ReadHeld, !reading_q || rd_valid_i)
 
   `COVER_EACH(Counted, N, event_i[a])
