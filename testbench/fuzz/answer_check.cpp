@@ -4,12 +4,15 @@
 
 #include <algorithm>
 
+#include "testbench/fuzz/packet_opcodes.hpp"
+
 namespace rnic::testbench {
 namespace {
 
 constexpr std::uint32_t kPsns = 0xffffff, kHalf = 0x800000;
 constexpr std::uint64_t kUnderWayNs = 20'000;  ///< What was sent before that has come, or never will
 constexpr std::uint64_t kNearNs = 2'000;       ///< From the wire to the queue pair
+constexpr std::uint32_t kLongRead = 1'024;     ///< Its responses take longer than an answer may
 
 bool before(std::uint32_t a, std::uint32_t b) { return a != b && ((b - a) & kPsns) < kHalf; }
 
@@ -74,13 +77,16 @@ void AnswerCheck::begin(std::uint32_t psn, std::uint64_t now_ns) {
   forget_before(requests_, earlier(now_ns, kUnderWayNs));
   next_ = psn;
   expected_ns_ = 0;
+  busy_ns_ = kNever;
 }
 
 void AnswerCheck::request(const FrameVerdict& verdict) {
   requests_[verdict.psn].push_back(verdict);
+  if (verdict.opcode == opcode::kReadRequest && (verdict.wild || verdict.psns >= kLongRead))
+    busy_ns_ = std::min(busy_ns_, verdict.at_ns);
   // A Read has the PSNs of its responses, too; one that lies may have many.
-  constexpr std::uint32_t kMost = 64, kReadRequest = 0x0c;
-  const std::uint32_t psns = verdict.wild && verdict.opcode == kReadRequest ? kMost : verdict.psns;
+  constexpr std::uint32_t kMost = 64;
+  const std::uint32_t psns = verdict.wild && verdict.opcode == opcode::kReadRequest ? kMost : verdict.psns;
   if (!verdict.wild && !verdict.takes) return;
   FrameVerdict response = verdict;
   response.waits = true;
@@ -139,7 +145,8 @@ std::optional<std::string> AnswerCheck::expects(std::uint32_t psn, std::uint64_t
   const auto found = requests_.find(psn);
   if (found == requests_.end()) return std::nullopt;
   for (const auto& one : found->second) {
-    // What it may wait with, it may wait with for long.
+    // What it may wait with, it may wait with for long; and all waits behind a Read that it may take for a duplicate.
+    if (one.at_ns + answer_ns_ > busy_ns_) continue;
     if (one.wild || one.waits || !one.arrives || one.at_ns < expected_ns_ + kNearNs || one.at_ns + answer_ns_ > from_ns)
       continue;
     return fmt::format("PSN {}: a request that came {} ns ago, as it was expected, was neither taken nor refused{}",

@@ -35,15 +35,18 @@ class AnswerCheck {
   [[nodiscard]] std::uint64_t judged() const { return judged_; }
 
  private:
+  static constexpr std::uint64_t kNever = ~std::uint64_t{0};
+
   [[nodiscard]] std::optional<std::string> taken_up_to(std::uint32_t next);
   [[nodiscard]] bool came_since(std::uint32_t psn, std::uint64_t ns) const;
 
   std::uint64_t answer_ns_;
-  Requests requests_;              ///< Since it began
-  Requests former_;                ///< Before, and maybe not answered yet
-  std::uint32_t next_ = 0;         ///< Before this one all were taken
-  std::uint32_t expected_ = 0;     ///< As the device last said
-  std::uint64_t expected_ns_ = 0;  ///< Since when at the latest; 0: it has not said
+  Requests requests_;               ///< Since it began
+  Requests former_;                 ///< Before, and maybe not answered yet
+  std::uint32_t next_ = 0;          ///< Before this one all were taken
+  std::uint32_t expected_ = 0;      ///< As the device last said
+  std::uint64_t expected_ns_ = 0;   ///< Since when at the latest; 0: it has not said
+  std::uint64_t busy_ns_ = kNever;  ///< Since when it may be answering a Read for long
   std::uint64_t judged_ = 0;
 };
 

@@ -40,7 +40,7 @@ struct QueuePairFigures::Pair {
   std::optional<Refusal> fatal;                 ///< The first
   std::optional<Refusal> other;                 ///< The last
   std::optional<NegativeAnswer> answer;         ///< The last
-  std::unordered_set<const Request*> complete;  ///< Not polled yet, as far as the NIC knows
+  std::unordered_set<const Request*> complete;  ///< With a CQE, not polled yet, as far as the NIC knows
 };
 
 class QueuePairFigures::HostSink final : public LifeSink {
@@ -138,9 +138,9 @@ void QueuePairFigures::add(QueuePairWork& work, const Request& request, const Pa
     if (!work.failure) work.failure = failed(request, pair);
     return;
   }
-  std::uint64_t end = request.when(request.silent ? Stage::kRetired : Stage::kPolled);
-  // The driver tells the NIC of several polled CQEs at once, and of the last ones never.
-  if (end == 0) end = std::max(request.when(Stage::kCqeMade), request.when(Stage::kCqeWritten));
+  // Not until it is polled: when a program looks is a matter of the computer that it runs on.
+  const std::uint64_t end = request.silent ? request.when(Stage::kRetired)
+                                           : std::max(request.when(Stage::kCqeMade), request.when(Stage::kCqeWritten));
   if (end == 0) {
     ++kind.unfinished;
     return;

@@ -147,6 +147,8 @@ bool Requester::may_go_back(std::uint32_t psn, const Sent& target, Moment now) {
                       ((psn == oldest() || psn == missing() || begun_before) && !not_behind(it->psn, psn));
     if (!here || now.at < it->not_before) continue;
     reasons_.erase(it);
+    // Its time-out may have come before, and nothing was repeated for it yet.
+    if (attributes_.ack_timeout != 0 && now.at >= target.at + time_out()) note_expiry(target, now);
     return true;
   }
   // An answer at it or behind came just now: one in front may be missing. What has not come here the NIC has not.
@@ -155,9 +157,9 @@ bool Requester::may_go_back(std::uint32_t psn, const Sent& target, Moment now) {
   if (target.awaits_data() && not_behind(missing, psn) && std::any_of(answers_.begin(), answers_.end(), asks))
     return true;
   if (attributes_.ack_timeout == 0) return false;
-  // One in front had its time-out, and was acknowledged before it was sent again.
+  // It, or one in front, had its time-out, and nothing was sent again for that.
   const auto expired = [&](const Expiry& one) {
-    return now.at >= one.at && may_move(one.acknowledged, now) && not_behind(psn, one.psn);
+    return now.at >= one.at && may_move(one.noted, now) && not_behind(psn, one.psn);
   };
   if ((psn == oldest() || psn == this->missing() || begun_before) &&
       std::any_of(expiries_.begin(), expiries_.end(), expired)) {
@@ -169,14 +171,13 @@ bool Requester::may_go_back(std::uint32_t psn, const Sent& target, Moment now) {
 
 Picoseconds Requester::time_out() const { return nearly(Picoseconds{4'096'000} << attributes_.ack_timeout); }
 
-/// The oldest packet is acknowledged.
-void Requester::note_expiry(const Moment& now) {
-  const Sent& front = window_.front();
-  const Picoseconds at = front.at + time_out();
+/// `sent` is acknowledged, or sent again for another reason: its time-out may stand all the same.
+void Requester::note_expiry(const Sent& sent, const Moment& now) {
+  const Picoseconds at = sent.at + time_out();
   if (attributes_.ack_timeout == 0 || at > now.at + kBacklogTime) return;
-  while (!expiries_.empty() && (expiries_.size() >= kRemembered || !may_move(expiries_.front().acknowledged, now)))
+  while (!expiries_.empty() && (expiries_.size() >= kRemembered || !may_move(expiries_.front().noted, now)))
     expiries_.pop_front();
-  expiries_.push_back({front.psn, at, now});
+  expiries_.push_back({sent.psn, at, now});
 }
 
 void Requester::retire() {
@@ -195,7 +196,7 @@ bool Requester::acknowledge_before(std::uint32_t psn, const Moment& now) {
       reasons_.push_back({(front.psn + front.got) & kMask24, now.at, 0, "its answer is missing"});
       return false;
     }
-    note_expiry(now);
+    note_expiry(front, now);
     retire();
   }
   return true;
@@ -230,7 +231,7 @@ void Requester::take_response(const Packet& packet, const Moment& now) {
     if (not_behind(packet.psn, expected)) reasons_.push_back({expected, now.at, 0, "a response is missing"});
     return;
   }
-  note_expiry(now);
+  note_expiry(front, now);
   front.at = std::max(front.at, now.at);
   if (++front.got == front.span) retire();
 }

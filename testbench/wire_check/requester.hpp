@@ -67,11 +67,12 @@ class Requester {
     [[nodiscard]] bool operator==(const Answer&) const = default;
   };
 
-  /// The time-out of a packet that has been acknowledged, as the NIC perhaps did not know yet.
+  /// The time-out of a packet that has been acknowledged, as the NIC perhaps did not know yet, or was sent again for
+  /// another reason.
   struct Expiry {
     std::uint32_t psn{};
     Picoseconds at{};
-    Moment acknowledged;
+    Moment noted;
     [[nodiscard]] bool operator==(const Expiry&) const = default;
   };
 
@@ -87,7 +88,7 @@ class Requester {
   [[nodiscard]] static Sent* holder(std::deque<Sent>& among, std::uint32_t psn);
   [[nodiscard]] bool goes_on(std::uint32_t psn) const;
   [[nodiscard]] Picoseconds time_out() const;
-  void note_expiry(const Moment& now);
+  void note_expiry(const Sent& sent, const Moment& now);
   void retire();
   bool acknowledge_before(std::uint32_t psn, const Moment& now);
   void take_response(const Packet& packet, const Moment& now);

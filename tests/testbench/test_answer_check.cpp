@@ -110,6 +110,19 @@ TEST_CASE("what is expected for long has not come") {
     check.request(request);
     CHECK_FALSE(check.expects(7, 80'000, 81'000));
   }
+  SECTION("one behind a Read that may be a duplicate, for as long as its responses take (9.7.5.1.3, 9.7.4)") {
+    FrameVerdict read{.psn = 0xffff00, .psns = GENERATE(64U, 1'000'000U), .takes = true, .opcode = 0x0c};
+    read.at_ns = 9'000;
+    check.request(read);
+    check.request(request);
+    const auto wrong = check.expects(7, 80'000, 81'000);
+    CHECK(wrong.has_value() == (read.psns == 64));
+    check.begin(7, 200'000);
+    CHECK_FALSE(check.expects(7, 210'000, 211'000));
+    request.at_ns = 220'000;
+    check.request(request);
+    CHECK(says(check.expects(7, 290'000, 291'000), "neither taken nor refused"));
+  }
   SECTION("one that came before it was known to be expected") {
     request.at_ns = 1'500;
     check.request(request);

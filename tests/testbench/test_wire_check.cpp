@@ -461,6 +461,17 @@ TEST_CASE("what is sent again has a reason (9.7.5.1.4, 9.7.6)") {
     bench.sends({.psn = 0});
     CHECK(bench.complaint().empty());
   }
+  SECTION("a NAK behind the time-out: two reasons, each once") {
+    const bool expired = GENERATE(true, false);
+    bench.now += expired ? 1'050'000'000 : 900'000'000;
+    bench.acknowledged(0, 0x60);
+    for (int i = 0; i < (expired ? 2 : 1); ++i) {
+      for (std::uint32_t psn = 0; psn < 4; ++psn) bench.sends({.psn = psn, .ack = true});
+    }
+    CHECK(bench.complaint().empty());
+    bench.sends({.psn = 0});
+    says(bench.complaint(), "without a reason");
+  }
   SECTION("the time-out of one in front, whose acknowledge the NIC sees later") {
     bench.now += 900'000'000;
     bench.sends({.psn = 4, .ack = true});
