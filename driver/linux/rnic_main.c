@@ -24,7 +24,7 @@ static void begin_recovery(struct rnic_dev *dev)
 
 /*
  * Its bus mastering ends, so that memory may be freed that it knows of, and who
- * waits hears of it; the recovery has it then, if it is nobody's. False: it was
+ * waits is told; the recovery takes it then, if nobody else has. False: it was
  * so already. It is so when this returns, whoever did it. In any context.
  */
 static bool cut_off(struct rnic_dev *dev)
@@ -225,7 +225,7 @@ static void recover(struct work_struct *work)
 	struct rnic_dev *dev = container_of(work, struct rnic_dev, recovery);
 
 	take_down(dev);
-	/* Somebody waits to take it, who resets it or has no use for it. */
+	/* Another thread waits to take it, to reset or to remove it. */
 	if (READ_ONCE(dev->owner) != RNIC_OWNED_BY_RECOVERY)
 		return;
 	reset_function(dev);

@@ -19,7 +19,8 @@ class ProcessSurroundings final : public win32::Surroundings, private win32::Wai
 
   win32::Waiter& waiter() override { return *this; }
   std::uint64_t now_ns() override;
-  /// Whoever spins waits for the machine, which may want the same processor; and nobody but he takes the events.
+  /// A thread that spins waits for the machine, which may want the same processor; and no other thread takes the
+  /// events.
   void pause() override { yield(); }
   void yield() override;
 

@@ -83,7 +83,7 @@ class CompletionQueue {
   void attach(std::uint32_t qpn, SendQueue* send, ReceiveSource* receive, void* qp_context);
   /// Decodes what has arrived and forgets the queues. Entries already decoded can still be polled.
   void detach(std::uint32_t qpn, const SendQueue* send, const ReceiveSource* receive);
-  /// Decodes what has arrived; what of it is of `qpn` is taken out, and its room is free (ibv_modify_qp to RESET,
+  /// Decodes what has arrived; entries of `qpn` are removed, and their places are free (ibv_modify_qp to RESET,
   /// ibv_destroy_qp). Needs no memory.
   void forget(std::uint32_t qpn);
 

@@ -78,7 +78,7 @@ template <typename Segment>
 
 [[gnu::always_inline]] inline Result<void> SendQueue::post_locked(const SendRequest& request) {
   const RequestKind kind = kind_of(request.opcode);
-  // The number of segments is judged before the list is read.
+  // The number of segments is validated before the list is read.
   if (request.segments.size() > layout_.max_segments && !has_few_inline(request)) [[unlikely]] {
     ring();
     return Error::kTooManySegments;

@@ -17,8 +17,8 @@ namespace rnic::verbs {
 namespace {
 
 /// Holds back from its thread, as long as it is, the signals whose handlers let a call go on (SA_RESTART). poll never
-/// goes on behind a handler: it finds this readable when one of them has come. What it says of an interruption is then
-/// of a handler without the flag.
+/// goes on behind a handler: it finds this readable when one of them has arrived. What it says of an interruption is
+/// then of a handler without the flag.
 class HeldSignals {
  public:
   HeldSignals() {

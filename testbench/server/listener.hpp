@@ -27,7 +27,7 @@ class Listener {
     remote::Descriptor process;  ///< Can be read when the process has ended. None: it has, or is another user's
     std::int32_t number{};       ///< Of the process
   };
-  /// The next process that has come. Nothing: none has. For whom there is no descriptor finds its connection ended.
+  /// The next process that has connected. Nothing: none has. Without a free descriptor the connection is closed.
   [[nodiscard]] std::optional<Peer> accept();
 
  private:

@@ -43,7 +43,7 @@ class MemoryHelpers {
     remote::Descriptor process_;
     MemoryChannel* channel_ = nullptr;
   };
-  /// One for the memory of `process`. Null: the system has no room for one.
+  /// One for the memory of `process`. Null: the system cannot make one.
   [[nodiscard]] std::unique_ptr<Helper> start(std::int32_t process);
 
  private:

@@ -219,7 +219,7 @@ void Overseers::say(const std::shared_ptr<One>& one, std::string answer) {
   send(one);
 }
 
-/// As much as there is room for; the rest when there is more.
+/// As much as the socket takes; the rest when it takes more.
 void Overseers::send(const std::shared_ptr<One>& one) {
   while (!one->answer.empty()) {
     const ssize_t sent = ::send(one->peer.socket.get(), one->answer.data(), one->answer.size(), MSG_NOSIGNAL);

@@ -21,7 +21,7 @@ class MachineServer;
 /// The control socket of a machine, beside those of the hosts. A question is a line: "ps" or "stat" (machine_json),
 /// "figures" (what the processes did, MachineServerOptions::figures), or "run JSON" (what `rnic exec` reports of its
 /// programs, MachineServerOptions::run). The answer is a JSON object, and the end of the connection.
-/// Who has said or taken nothing for longest makes room when too many have come.
+/// When there are too many, the one that has been silent for longest is closed.
 class Overseers {
  public:
   /// Throws as Listener.

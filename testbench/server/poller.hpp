@@ -25,7 +25,7 @@ class Poller {
   [[nodiscard]] Watch add(int descriptor, std::function<void()> readable) {
     return add(descriptor, false, std::move(readable));
   }
-  /// The same, and `changed` is called when there is room again for what is written there.
+  /// The same, and `changed` is called when the descriptor can be written again.
   [[nodiscard]] Watch add_both_ways(int descriptor, std::function<void()> changed) {
     return add(descriptor, true, std::move(changed));
   }

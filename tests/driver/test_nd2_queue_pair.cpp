@@ -103,7 +103,7 @@ TEST_CASE_METHOD(PostFixture, "inline failures, which leave the queue pair usabl
   CHECK(pair->Write(nullptr, sge.data(), 2, 0, 0, 0) == ND_BUFFER_OVERFLOW);
   CHECK(pair->Read(nullptr, sge.data(), 2, 0, 0, 0) == ND_BUFFER_OVERFLOW);
   CHECK(pair->Receive(nullptr, sge.data(), 2) == ND_BUFFER_OVERFLOW);
-  // The number is judged before the list is read.
+  // The number is validated before the list is read.
   const auto* const nothing = reinterpret_cast<const ND2_SGE*>(16);
   for (const ULONG flags : {ULONG{0}, ULONG{ND_OP_FLAG_INLINE}}) {
     CHECK(pair->Send(nullptr, nothing, 0xFFFFFFFF, flags) == ND_DATA_OVERRUN);

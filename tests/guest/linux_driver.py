@@ -266,7 +266,7 @@ print(f"well: {len(first)} keys and queue pairs, of which {equal} have the numbe
 raise SystemExit(equal > 1 or len(first) != len(second))'
 quiet_kernel
 """
-# A page list that is longer than any memory in one piece: the process hears of it, and the kernel has nothing to say.
+# A page list that is longer than any memory in one piece: the process gets an error, and the kernel reports nothing.
 LIST = r"""
 {objects} scattered 64 | tee /tmp/said
 grep -q registered /tmp/said

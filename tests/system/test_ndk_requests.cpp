@@ -159,7 +159,7 @@ TEST_CASE("NDK: a request of too many segments, or of too many bytes, is refused
     std::vector<NDK_SGE> many(17, p.local(p.a, 1));
     CHECK(p.a.qp->Dispatch->NdkSend(p.a.qp, nullptr, many.data(), 17, 0) == STATUS_DATA_OVERRUN);
     CHECK(p.a.qp->Dispatch->NdkReceive(p.a.qp, nullptr, many.data(), 17) == STATUS_DATA_OVERRUN);
-    // The number is judged before the list is read.
+    // The number is validated before the list is read.
     const auto* const nothing = reinterpret_cast<const NDK_SGE*>(16);
     for (const ULONG flags : {ULONG{0}, ULONG{NDK_OP_FLAG_INLINE}})
       CHECK(p.a.qp->Dispatch->NdkSend(p.a.qp, nullptr, nothing, 0xFFFFFFFF, flags) == STATUS_DATA_OVERRUN);

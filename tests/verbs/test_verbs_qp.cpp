@@ -309,7 +309,7 @@ TEST_CASE_METHOD(VerbsFixture,
   const auto number = other->qp_num;
   CHECK(ibv_destroy_qp(qp) == 0);
   CHECK(poll(receives).empty());
-  // The room of what has gone is free, in the device's eyes too.
+  // The places of removed entries are free, for the device too.
   CHECK(device.completion_queues.at(device.pairs.at(number).create.send_cqn).consumed == 4);
   const auto done = poll(cq);
   REQUIRE(done.size() == 2);
