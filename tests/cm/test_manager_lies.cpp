@@ -178,20 +178,69 @@ TEST_CASE("every bit of every message turned, in every state: others do not noti
   }
 }
 
+namespace {
+
+/// Of host 0 to whoever listens at kPort of host 1.
+Req good_request(std::uint32_t id, std::uint32_t qpn) {
+  Req req;
+  req.local_id = id;
+  req.service_id = service_id_of(PortSpace::kTcp, kPort);
+  req.qpn = qpn;
+  req.path_mtu = 3;
+  req.primary.local_gid = CmWire::gid(0);
+  req.primary.remote_gid = CmWire::gid(1);
+  const auto header = encode(IpHeader{.source_port = 4, .source = CmWire::gid(0), .destination = CmWire::gid(1)});
+  std::copy(header.begin(), header.end(), req.data.begin());
+  return req;
+}
+
+}  // namespace
+
+TEST_CASE("a flood of REQs leaves no more than the backlog behind, and has one answer each (12.6.7.2, reason 3)") {
+  constexpr std::uint32_t kBacklog = 8, kFlood = 5'000;
+  CmWire wire(4, {.max_mtu = 4});
+  const auto listener = must(wire[1].create()), other = must(wire[1].create());
+  must(wire[1].bind(listener, PortSpace::kTcp, {}, kPort));
+  must(wire[1].listen(listener, kBacklog));
+  must(wire[1].bind(other, PortSpace::kTcp, {}, kPort + 1));
+  must(wire[1].listen(other, kBacklog));
+  const auto idle = wire[1].held();
+  const auto give = [&](const Req& req) {
+    wire[1].receive(CmWire::gid(1), CmWire::gid(0), encode({1, req}), wire.now());
+  };
+  for (std::uint32_t i = 0; i < kFlood; ++i) give(good_request(1 + i, 2 + i));
+  CHECK(wire[1].endpoints() == idle.endpoints + kBacklog);
+  CHECK(wire[1].held().ids == idle.ids + kBacklog);
+  CHECK(wire[1].held().timers <= idle.timers + kBacklog);
+  CHECK(wire[1].counters().refused == kFlood - kBacklog);
+  const auto refusals = std::count_if(wire.log.begin(), wire.log.end(), [](const auto& sent) {
+    const auto answer = decode(sent.mad);
+    const auto* const rej = answer.message ? std::get_if<Rej>(&answer.message->body) : nullptr;
+    return rej != nullptr && rej->reason == Reason::kNoResources;
+  });
+  CHECK(refusals == kFlood - kBacklog);
+  // Another listener has places of its own.
+  Req good = good_request(kFlood + 1, kFlood + 2);
+  good.service_id = service_id_of(PortSpace::kTcp, kPort + 1);
+  give(good);
+  CHECK(wire[1].take_event(other).type == EventType::kConnectRequest);
+  // What was refused is forgotten; what was taken ends with its consumer.
+  for (std::uint32_t i = 0; i < kBacklog; ++i) {
+    const Event asked = wire[1].take_event(listener);
+    REQUIRE(asked.type == EventType::kConnectRequest);
+    wire[1].destroy(asked.incoming, wire.now());
+  }
+  CHECK_FALSE(wire[1].has_events(listener));
+  give(good_request(kFlood, kFlood + 1));
+  CHECK(wire[1].take_event(listener).type == EventType::kConnectRequest);
+}
+
 TEST_CASE("requests whose fields contradict each other or the wire") {
   CmWire wire(4, {.max_mtu = 4});
   const auto listener = must(wire[1].create());
   must(wire[1].bind(listener, PortSpace::kTcp, {}, kPort));
   must(wire[1].listen(listener, 8, 1U << static_cast<unsigned>(Service::kRc)));
-  Req good;
-  good.local_id = 5;
-  good.service_id = service_id_of(PortSpace::kTcp, kPort);
-  good.qpn = 77;
-  good.path_mtu = 3;
-  good.primary.local_gid = CmWire::gid(0);
-  good.primary.remote_gid = CmWire::gid(1);
-  const auto header = encode(IpHeader{.source_port = 4, .source = CmWire::gid(0), .destination = CmWire::gid(1)});
-  std::copy(header.begin(), header.end(), good.data.begin());
+  const Req good = good_request(5, 77);
   const auto give = [&](auto&& change) {
     Req req = good;
     change(req);
