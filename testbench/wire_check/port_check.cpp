@@ -95,7 +95,9 @@ void PortCheck::move(QueuePair& qp, std::uint8_t state) {
   const std::uint8_t before = std::exchange(qp.state, state);
   if (state == kReset || state == kErr) {
     end(qp);
-    if (state == kReset) qp.distrusted = false;
+    if (state != kReset) return;
+    if (qp.distrusted) distrust(qp);  // what it has sent was not followed, and some of it may still leave
+    qp.distrusted = false;
     return;
   }
   if (state == kRtr && before != kRtr) make_ready(qp);

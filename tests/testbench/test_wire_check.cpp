@@ -541,6 +541,27 @@ TEST_CASE("what is sent again has a reason (9.7.5.1.4, 9.7.6)") {
       bench.sends({.operation = psn == 5 ? Operation::kSendFirst : Operation::kSendMiddle, .psn = psn, .bytes = 256});
     says(bench.complaint(), "ended the connection");
   }
+  SECTION("a forgery that was under way when it was made ready: nothing is judged, up to RESET and of before it") {
+    bench.move(0);
+    bench.now += 2 * kGrace;
+    bench.gets({.operation = Operation::kSendOnly, .psn = 40, .ack = true}, true);
+    bench.renew(40, 70);
+    bench.connect(3);
+    bench.sends({.psn = 70, .ack = true});
+    bench.sends({.psn = 90});  // another incarnation would have left PSNs out
+    bench.move(0);
+    bench.sends({.psn = 71});
+    CHECK(bench.complaint().empty());
+    bench.now += 2 * kGrace;
+    bench.renew(50, 80);
+    bench.now += 1'100'000'000;  // nothing is under way any more
+    bench.renew(50, 80);
+    bench.connect(3);
+    bench.sends({.psn = 80});
+    CHECK(bench.complaint().empty());
+    bench.sends({.psn = 90});
+    says(bench.complaint(), "left out");
+  }
   SECTION("a forged answer: nothing is judged any more") {
     bench.gets({.operation = Operation::kAcknowledge, .psn = 3, .bytes = 0}, true);
     bench.sends({.psn = 1});
