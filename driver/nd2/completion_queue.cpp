@@ -159,6 +159,7 @@ void CompletionQueue::finish_all(HRESULT status) {
 
 ULONG CompletionQueue::GetResults(ND2_RESULT results[], ULONG count) {
   const std::size_t taken = core_->poll(count, [&](const umd::Completion& completion) {
+    // Counts what is_solicited: take_failure the failed ones.
     HRESULT status = ND_SUCCESS;
     if (completion.status != hw::CqeStatus::kSuccess) [[unlikely]] {
       status = take_failure(completion.status, completion.kind, completion.qpn);

@@ -67,7 +67,7 @@ class CompletionQueue final : public ComObject<IND2CompletionQueue, CompletionQu
   std::mutex mutex_;
   std::array<OverlappedRequests, 4> pending_;  ///< By hw::CqArm
   std::uint64_t solicited_{};                  ///< That had arrived when the first of kSolicited began to pend
-  std::uint64_t polled_solicited_{};           ///< And failed, by GetResults; the lock of core_ guards it
+  std::uint64_t polled_solicited_{};           ///< Given by GetResults, with failed ones; under the lock of core_
   bool unclaimed_event_{};
   bool overrun_{};
   bool dead_{};

@@ -26,7 +26,7 @@ class FailureMaker : public RequestMaker {
     pair_.dead = true;
     pair_.failed = plan_.batch;
     lose_keys();
-    const auto kind = plan_.below(16);
+    const auto kind = is_slow() && plan_.chance(0.3) ? kInvalidated : plan_.below(16);
     add_failure_of(kind);
     return kind != kLocal && kind != kRnr && kind != kKey && kind != kHost && kind != kHostToo && kind != kInvalidated;
   }
@@ -80,6 +80,8 @@ class FailureMaker : public RequestMaker {
     }
   }
 
+  /// DMA reads that fail are never answered.
+  [[nodiscard]] bool is_slow() const { return plan_.host_fault == "timeout"; }
   void lose_keys() {
     for (auto& keys : plan_.keys) {
       for (auto& key : keys) key.lost = key.lost || key.qp == qp_;
@@ -269,8 +271,8 @@ class FailureMaker : public RequestMaker {
     const bool allowed = plan_.remote_read[peer_] && plan_.remote_write[peer_];
     if (plan_.fast || plan_.srq || plan_.faults || !allowed) return fail_rights();
     // Of memory whose reads are answered never, or as ever.
-    const bool silent = plan_.host_fault == "timeout" && plan_.chance(0.7);
-    const std::string region = region_name(peer_, silent ? "_bad" : "_win");
+    const bool silent = is_slow() && plan_.chance(0.7);
+    const std::string region = region_name(peer_, silent ? "_late" : "_win");
     const std::uint64_t offset = silent ? 0 : qp_ * kWindowPart;
     const std::string window = region_name(peer_) + "late" + std::to_string(plan_.next_context);
     const auto owner = [&](const char* what) {

@@ -141,6 +141,8 @@ class Maker {
       add("_unlisted", kSmallRegion, {"LOCAL_WRITE", "REMOTE_READ", "REMOTE_WRITE", "REMOTE_ATOMIC"});
       regions.back()["list_reads"] = plan_.host_fault;
       add("_win", plan_.pairs.size() * kWindowPart, {"LOCAL_WRITE"});
+      add("_late", kWindowPart, {"LOCAL_WRITE"});  // for windows, which memory with atomics has not
+      regions.back()["reads"] = plan_.host_fault;
     }
     setup["regions"] = std::move(regions);
   }

@@ -180,7 +180,7 @@ TEST_CASE("every bit of every message turned, in every state: others do not noti
 
 namespace {
 
-/// Of host 0 to whoever listens at kPort of host 1.
+/// Of host 0 to the listener at kPort of host 1.
 Req good_request(std::uint32_t id, std::uint32_t qpn) {
   Req req;
   req.local_id = id;

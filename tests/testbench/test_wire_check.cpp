@@ -541,7 +541,8 @@ TEST_CASE("what is sent again has a reason (9.7.5.1.4, 9.7.6)") {
       bench.sends({.operation = psn == 5 ? Operation::kSendFirst : Operation::kSendMiddle, .psn = psn, .bytes = 256});
     says(bench.complaint(), "ended the connection");
   }
-  SECTION("a forgery that was under way when it was made ready: nothing is judged, up to RESET and of before it") {
+  SECTION(
+      "a forgery that was under way when it was made ready: nothing is checked up to RESET, nor of before it later") {
     bench.move(0);
     bench.now += 2 * kGrace;
     bench.gets({.operation = Operation::kSendOnly, .psn = 40, .ack = true}, true);
